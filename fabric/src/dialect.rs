@@ -18,6 +18,8 @@ mod reading;
 mod render_error;
 mod state;
 mod templates;
+#[cfg(test)]
+mod tests;
 mod typed;
 mod vendors;
 

@@ -22,8 +22,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt64Type};
 use damage::answers::{Answers, answers};
 use damage::harm::{Random, harm};
-use damage::made::{ages_apart, append, copy, make, name_of, names_in_turn};
+use damage::made::{ages_apart, append, make, name_of, names_in_turn};
 use meikyo_recording::{Recording, Selection, check, compact, inventory};
+use meikyo_testing::files::copy_tree;
 
 /// How long all readers together may take for one damaged recording.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -47,7 +48,7 @@ fn every_damage_is_told_or_harmless() {
     let (mut seed, mut told, mut harmless) = (only.unwrap_or(1), 0_u64, 0_u64);
     loop {
         let damaged = base.path().join("damaged");
-        copy(&whole, &damaged);
+        copy_tree(&whole, &damaged).unwrap();
         let what = harm(&damaged, &mut Random::new(seed));
         let found = answers_in_time(&damaged, seed, &what);
         match judge(&expected, &found) {
@@ -113,7 +114,7 @@ fn notes_of_a_stream_that_cannot_be_read_are_told() {
     make(&whole);
     for name in ["manifest", "progress"] {
         let dir = base.path().join(name);
-        copy(&whole, &dir);
+        copy_tree(&whole, &dir).unwrap();
         let notes = dir.join("log/a").join(name);
         std::fs::remove_file(&notes).unwrap();
         std::fs::create_dir(&notes).unwrap();
@@ -263,7 +264,7 @@ fn no_frame_with_a_right_checksum_makes_a_reader_or_compaction_panic_or_hang() {
     let (_, frames) = logged(&whole);
     for seed in 1..=40 {
         let dir = base.path().join("damaged");
-        copy(&whole, &dir);
+        copy_tree(&whole, &dir).unwrap();
         let mut random = Random::new(seed);
         let mut frames = frames.clone();
         // The head says what the others are.
@@ -323,7 +324,7 @@ fn no_senseless_frame_of_symbols_gives_a_row_the_name_of_another() {
             }
             frames[frame].1[at] = to;
             let dir = base.path().join("damaged");
-            copy(&whole, &dir);
+            copy_tree(&whole, &dir);
             std::fs::write(dir.join(segment), sealed(&frames)).unwrap();
             for state in ["in the log", "compacted"] {
                 let what = format!("octet {at} of frame {frame} is {to}, {state}");
@@ -385,7 +386,7 @@ fn rows_of_another_time_than_their_frame_says_are_left_out_and_told() {
         let other = if field.start == 24 { time + 1 } else { time - 1 };
         rows.0[field].copy_from_slice(&other.to_le_bytes());
         let dir = base.path().join("damaged");
-        copy(&whole, &dir);
+        copy_tree(&whole, &dir);
         let segment = dir.join(segment.strip_prefix(&whole).unwrap());
         std::fs::write(&segment, sealed(&frames)).unwrap();
         let found = answers(&dir);
@@ -407,7 +408,7 @@ const ROWS_OF_0_1_0: [(&str, usize); 4] =
 
 fn written_by_0_1_0(to: &Path) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damage/written_by_0.1.0");
-    copy(&from, to);
+    copy_tree(&from, to).unwrap();
     // Repositories do not keep empty files with care.
     std::fs::write(to.join("log/snmp/lock"), "").unwrap();
 }

@@ -129,7 +129,7 @@ fn who_opens_a_stream_learns_which_blocks_it_has_in_segments_and_in_files() {
         }
     }
     assert_eq!(
-        expected.of(&source(2)).unwrap().iter().collect::<Vec<_>>(),
+        expected.ranges_of(&source(2)).unwrap().iter().collect::<Vec<_>>(),
         [(1, 3), (5, 6), (9, 12)]
     );
     let writer = open(dir.path(), true);

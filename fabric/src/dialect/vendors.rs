@@ -23,7 +23,7 @@ mod open_vswitch;
 mod powerconnect;
 
 #[cfg(test)]
-mod laws;
+pub(super) mod laws;
 mod refused;
 
 use minijinja::Value;

@@ -10,7 +10,7 @@ use meikyo_units::{BitsPerSecond, Nanos};
 use crate::shapes::{self, vlan};
 
 /// The dialect of this name.
-pub(crate) fn named(dialect: &str) -> Dialect {
+fn named(dialect: &str) -> Dialect {
     dialect.parse().expect("the tests use dialects that there are")
 }
 

@@ -1,6 +1,5 @@
 //! The recording that is damaged, and copies of it.
 
-use std::fs;
 use std::path::Path;
 
 use meikyo_recording::{
@@ -158,18 +157,4 @@ pub(crate) fn ages_apart(dir: &Path) -> u64 {
     writer.submit(interfaces);
     writer.close().unwrap();
     rows
-}
-
-/// Copies a directory tree.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

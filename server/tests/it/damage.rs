@@ -6,24 +6,12 @@ use std::path::{Path, PathBuf};
 
 use meikyo_recording::StreamOptions;
 use meikyo_snmp::farm::FarmOptions;
+use meikyo_testing::files::copy_tree;
 use meikyo_units::Nanos;
 
 use crate::client::{Served, client, serve};
 use crate::ranges::id;
 use crate::recorded::{HOSTS, START, recording, twin, waiting};
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
 
 /// The Parquet files of a table, in order of their sequence numbers.
 fn files(dir: &Path, table: &str) -> Vec<PathBuf> {
@@ -46,7 +34,7 @@ fn files(dir: &Path, table: &str) -> Vec<PathBuf> {
 #[test]
 fn a_damaged_file_is_a_gap_that_is_named_and_the_rest_is_served() {
     let dir = tempfile::tempdir().unwrap();
-    copy(recording(), dir.path());
+    copy_tree(recording(), dir.path()).unwrap();
     let whole = serve(recording());
     for (table, width) in [("load.summary", 600), ("load", 2_000)] {
         let damaged = files(dir.path(), table);
@@ -87,7 +75,7 @@ fn a_damaged_file_is_a_gap_that_is_named_and_the_rest_is_served() {
 #[test]
 fn who_lists_series_or_scrapes_learns_of_damage_too() {
     let dir = tempfile::tempdir().unwrap();
-    copy(recording(), dir.path());
+    copy_tree(recording(), dir.path()).unwrap();
     let told = |dir: &Path| {
         let served = serve(dir);
         let id = id(&served);
@@ -131,7 +119,7 @@ fn named(served: &Served, path: &str) -> Vec<String> {
 #[test]
 fn whoever_reads_rows_or_states_learns_of_damage() {
     let dir = tempfile::tempdir().unwrap();
-    copy(recording(), dir.path());
+    copy_tree(recording(), dir.path()).unwrap();
     let remove: Harm = |file| fs::remove_file(file).unwrap();
     let paths = [
         ("readings?table=load&limit=1", "load"),
@@ -162,7 +150,7 @@ fn whoever_reads_rows_or_states_learns_of_damage() {
 #[test]
 fn a_segment_without_a_readable_head_keeps_no_inventory_from_being_answered() {
     let dir = tempfile::tempdir().unwrap();
-    copy(recording(), dir.path());
+    copy_tree(recording(), dir.path()).unwrap();
     let segment = dir.path().join("log/snmp/0009999999.log");
     fs::write(&segment, [0x5A; 4_096]).unwrap();
     let served = serve(dir.path());
@@ -191,7 +179,7 @@ fn exported(served: &Served, table: &str) -> (String, usize, bool) {
 #[test]
 fn an_export_that_lacks_rows_says_so_or_does_not_end() {
     let dir = tempfile::tempdir().unwrap();
-    copy(recording(), dir.path());
+    copy_tree(recording(), dir.path()).unwrap();
     let (none, all, is_whole) = exported(&serve(dir.path()), "load");
     assert_eq!((&*none, is_whole), ("0", true));
     let file = files(dir.path(), "load").remove(1);
@@ -255,7 +243,7 @@ fn dangle(file: &Path) {
 #[test]
 fn every_request_tells_of_every_damage_that_concerns_it_and_of_no_other() {
     let dir = tempfile::tempdir().unwrap();
-    copy(recording(), dir.path());
+    copy_tree(recording(), dir.path());
     let remove: Harm = |file| fs::remove_file(file).unwrap();
     let harms: [(&str, Harm); 4] =
         [("removed", remove), ("spoiled", spoil), ("truncated", truncate), ("dangling", dangle)];

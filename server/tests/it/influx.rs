@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use meikyo_live::line_protocol::SampleLayout;
 use meikyo_profile::STREAM;
@@ -13,7 +13,9 @@ use meikyo_recording::{
     Kind, PackedRows, Packer, Recording, Selection, StreamOptions, StreamWriter, WhenFull,
 };
 use meikyo_server::{InfluxOptions, InfluxTarget};
+use meikyo_testing::files::copy_tree;
 use meikyo_testing::http::ask;
+use meikyo_testing::influxd;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
@@ -35,17 +37,7 @@ struct Influxd {
 impl Influxd {
     /// Starts one on its files in a directory, and waits until it answers.
     fn start(dir: &Path, port: u16) -> Self {
-        let mut command = Command::new("influxd");
-        command.args(["run", "-config", "/dev/null"]);
-        for (name, below) in [("DATA_DIR", "data"), ("DATA_WAL_DIR", "wal"), ("META_DIR", "meta")] {
-            command.env(format!("INFLUXDB_{name}"), dir.join(below));
-        }
-        command.env("INFLUXDB_HTTP_BIND_ADDRESS", format!("127.0.0.1:{port}"));
-        command.env("INFLUXDB_BIND_ADDRESS", "127.0.0.1:0");
-        command.env("INFLUXDB_REPORTING_DISABLED", "true");
-        command.env("INFLUXDB_MONITOR_STORE_ENABLED", "false");
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let started = Self { child: command.spawn().unwrap(), port };
+        let started = Self { child: influxd::command(dir, port).spawn().unwrap(), port };
         wait_until("InfluxDB answering", || {
             ask(&started.address(), "GET", "/ping", "").is_ok_and(|answer| answer.status == 204)
         });
@@ -288,8 +280,7 @@ fn frames_that_a_power_cut_took_are_sent_anew_under_their_old_numbers() {
     served.running.stop();
     // What a machine leaves whose log was not synced further, while the place of sending was.
     let cut = dir.path().join("cut");
-    let copied = Command::new("cp").arg("-r").arg(&recording).arg(&cut).status().unwrap();
-    assert!(copied.success());
+    copy_tree(&recording, &cut).unwrap();
     writer_of.close().unwrap();
     let segment = fs::File::options().write(true).open(&segments(&cut)[0]).unwrap();
     segment.set_len(kept).unwrap();
@@ -311,8 +302,7 @@ fn rows_that_are_compacted_already_come_from_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let (copy, port) = (dir.path().join("rec"), free_port());
     // A place of its own is noted beside the recording.
-    let copied = Command::new("cp").arg("-r").arg(recorded::recording()).arg(&copy).status();
-    assert!(copied.unwrap().success());
+    copy_tree(recorded::recording(), &copy).unwrap();
     let influxd = Influxd::start(&dir.path().join("influx"), port);
     influxd.query("CREATE DATABASE profiles");
     let _served = sending(&copy, port, &["load", "polls"]);

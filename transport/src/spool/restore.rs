@@ -219,44 +219,23 @@ fn check_version(name: &str, head: &SpoolHead) -> io::Result<()> {
 
 /// A frame of a file as an entry; `None` for what is nothing of this sender's.
 fn entry_of(message: Message, place: Place, sender: &str) -> Option<Entry> {
-    let accepted = None;
-    match message {
+    let (source, [first, last], span, reason) = match message {
         Message::Block(rows) => {
             let origin = rows.origin()?.clone();
-            let (source, first, last) = (origin.source, origin.first, origin.last);
             let (from_ns, until_ns) = rows.times();
             let span = Span { rows: Some(rows.rows() as u64), from_ns, until_ns };
-            let (reason, was_sent) = (None, true);
-            (source.sender == sender).then_some(Entry {
-                source,
-                first,
-                last,
-                span,
-                reason,
-                place,
-                accepted,
-                was_sent,
-                refused_reads: 0,
-            })
+            (origin.source, [origin.first, origin.last], span, None)
         }
         Message::Gap(gap) => {
             let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream };
             let span = Span { rows: gap.rows, from_ns: gap.from_ns, until_ns: gap.until_ns };
-            let (first, last, reason) = (gap.first, gap.last, Some(gap.reason));
-            // It may have been sent: it stays as it is.
-            let (was_sent, refused_reads) = (true, 0);
-            Some(Entry {
-                source,
-                first,
-                last,
-                span,
-                reason,
-                place,
-                accepted,
-                was_sent,
-                refused_reads,
-            })
+            (source, [gap.first, gap.last], span, Some(gap.reason))
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    // It may have been sent: it stays as it is.
+    let (accepted, was_sent, refused_reads) = (None, true, 0);
+    let entry =
+        Entry { source, first, last, span, reason, place, accepted, was_sent, refused_reads };
+    (entry.source.sender == sender).then_some(entry)
 }

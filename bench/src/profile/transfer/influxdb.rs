@@ -8,6 +8,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use meikyo_console::failure::Failure;
 use meikyo_profile::block::Sample;
+use meikyo_testing::influxd;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::Value;
 
@@ -110,17 +111,8 @@ fn written(seconds: &[Vec<Sample>], cpus: u32) -> String {
 /// A database that writes what it holds to files once nothing has come for a span; it listens.
 fn started(dir: &Path, idle: &str) -> Result<(Placed, u16), Failure> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let mut command = Command::new("influxd");
-    command.args(["run", "-config", "/dev/null"]);
-    for (name, below) in [("DATA_DIR", "data"), ("DATA_WAL_DIR", "wal"), ("META_DIR", "meta")] {
-        command.env(format!("INFLUXDB_{name}"), dir.join(below));
-    }
-    command.env("INFLUXDB_HTTP_BIND_ADDRESS", format!("127.0.0.1:{port}"));
-    command.env("INFLUXDB_BIND_ADDRESS", "127.0.0.1:0");
-    command.env("INFLUXDB_REPORTING_DISABLED", "true");
-    command.env("INFLUXDB_MONITOR_STORE_ENABLED", "false");
+    let mut command = influxd::command(dir, port);
     command.env("INFLUXDB_DATA_CACHE_SNAPSHOT_WRITE_COLD_DURATION", idle);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut database = spawn(command, Placement::default())?;
     let deadline = WallTime::now() + PATIENCE;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {

@@ -167,6 +167,26 @@ impl<'a> Prompt<'a> {
         Ok(())
     }
 
+    /// Carries out a line that defines or removes VLANs, as most makers say it; `None` where it is another.
+    pub(in crate::dialect) fn of_vlans(
+        &mut self,
+        line: Line<'_>,
+        words: &[&str],
+    ) -> Result<Option<Mode>, ParseError> {
+        match words {
+            ["vlan", list] => {
+                self.switch.define(line, list)?;
+                return Ok(Some(Mode::Vlans));
+            }
+            ["no", "vlan", list] => self.undefine(&line.vlans(list)?),
+            ["no", "interface", "vlan", vlan] => {
+                self.forget_addresses(&VlanSet::from_iter([line.vlan(vlan)?]));
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(Mode::Global))
+    }
+
     /// Goes on with the ports of a list whose parts `named` reads: the first and the last of each.
     pub(in crate::dialect) fn enter_ports(
         &mut self,

@@ -14,17 +14,17 @@ use crate::{
 };
 
 /// The only switch of [`wiring`].
-pub(super) fn only() -> SwitchId {
+pub(in crate::dialect) fn only() -> SwitchId {
     SwitchId::new(0)
 }
 
 /// The VLANs of a list: `101-104`.
-pub(super) fn set(text: &str) -> VlanSet {
+pub(in crate::dialect) fn set(text: &str) -> VlanSet {
     text.parse().expect("the tests use sets of VLANs")
 }
 
 /// The VLAN with this identifier.
-pub(super) fn vlan(id: u16) -> Vlan {
+pub(in crate::dialect) fn vlan(id: u16) -> Vlan {
     Vlan::new(id).expect("the tests use VLANs")
 }
 
@@ -40,7 +40,7 @@ pub(super) fn wiring(model: &str) -> Wiring {
 }
 
 /// These settings on that switch.
-pub(super) fn configuration(settings: SwitchSettings) -> Configuration {
+pub(in crate::dialect) fn configuration(settings: SwitchSettings) -> Configuration {
     Configuration {
         switches: vec![settings],
         hosts: vec![HostSettings::Untagged],
@@ -130,13 +130,13 @@ fn port(
     PortSettings { ports, bundle, pvid, untagged, tagged, accept_tagged: !access, flow_control }
 }
 
-/// The text for a blank switch is read as the settings that it was made of.
-pub(super) fn says_the_settings(
+/// The text for a blank switch of a wiring is read as the settings that it was made of.
+pub(in crate::dialect) fn says_the_settings(
     dialect: Dialect,
-    model: &str,
+    wiring: Wiring,
     settings: SwitchSettings,
 ) -> Result<(), TestCaseError> {
-    let (wiring, configuration) = (wiring(model), configuration(settings));
+    let configuration = configuration(settings);
     let text = render(dialect, &wiring, &configuration, only())
         .map_err(|error| TestCaseError::fail(error.to_string()))?;
     let said = parse(dialect, &wiring, only(), &text);
@@ -223,7 +223,9 @@ macro_rules! hold {
 
             #[test]
             fn a_text_says_the_settings(own in $settings) {
-                $crate::dialect::vendors::laws::says_the_settings($dialect, $model, own)?;
+                $crate::dialect::vendors::laws::says_the_settings(
+                    $dialect, $crate::dialect::vendors::laws::wiring($model), own,
+                )?;
             }
 
             #[test]
@@ -284,7 +286,7 @@ pub(super) fn running_configuration_is_read(
 }
 
 /// One host in VLAN 101 that is in four, at port 1, and one trunk of two cables, at ports 11 and 12.
-pub(super) fn small() -> SwitchSettings {
+pub(in crate::dialect) fn small() -> SwitchSettings {
     let host = PortSettings {
         ports: vec![PortNumber(1)],
         bundle: None,

@@ -6,10 +6,10 @@
 //! could be routed past their VLANs, which is refused.
 
 use super::names::ports_named;
+use crate::SwitchModel;
 use crate::dialect::reading::{Line, ParseError};
 use crate::dialect::state::{AGEING, SwitchState};
 use crate::dialect::typed::{Grammar, Maker, Mode, Prompt, TypedSwitch};
-use crate::{SwitchModel, VlanSet};
 
 /// What its commands are where FASTPATH's makers differ.
 static MAKER: Maker = Maker {
@@ -74,16 +74,11 @@ pub(super) fn read(
 }
 
 fn global(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    if let Some(mode) = prompt.of_vlans(line, words)? {
+        return Ok(mode);
+    }
     let switch = &mut prompt.switch;
     match words {
-        ["vlan", list] => {
-            switch.define(line, list)?;
-            return Ok(Mode::Vlans);
-        }
-        ["no", "vlan", list] => prompt.undefine(&line.vlans(list)?),
-        ["no", "interface", "vlan", vlan] => {
-            prompt.forget_addresses(&VlanSet::from_iter([line.vlan(vlan)?]));
-        }
         // Which members a stack has, and how people reach the switch past its ports.
         ["stack"] | ["line", "console" | "telnet" | "ssh"] => return Ok(Mode::Apart),
         ["mac", "address-table", "aging-time", "0"] => switch.ageing = None,

@@ -4,7 +4,7 @@ use super::PORTS;
 use crate::dialect::reading::{Line, ParseError};
 use crate::dialect::state::{AGEING, SwitchState};
 use crate::dialect::typed::{Grammar, Interfaces, Maker, Mode, Prompt, TypedSwitch};
-use crate::{SwitchModel, Vlan, VlanSet};
+use crate::{SwitchModel, Vlan};
 
 static MAKER: Maker = Maker {
     defined_where: "",
@@ -68,16 +68,11 @@ pub(super) fn read(
 }
 
 fn global(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    if let Some(mode) = prompt.of_vlans(line, words)? {
+        return Ok(mode);
+    }
     let switch = &mut prompt.switch;
     match words {
-        ["vlan", list] => {
-            switch.define(line, list)?;
-            return Ok(Mode::Vlans);
-        }
-        ["no", "vlan", list] => prompt.undefine(&line.vlans(list)?),
-        ["no", "interface", "vlan", vlan] => {
-            prompt.forget_addresses(&VlanSet::from_iter([line.vlan(vlan)?]));
-        }
         ["spanning-tree", "global", "state", state @ ("enable" | "disable")] => {
             switch.set_spanning_tree(*state == "enable");
         }

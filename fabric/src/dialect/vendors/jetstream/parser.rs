@@ -4,10 +4,10 @@
 use std::ops::RangeInclusive;
 
 use super::PORTS;
+use crate::SwitchModel;
 use crate::dialect::reading::{Line, ParseError};
 use crate::dialect::state::{AGEING, SwitchState};
 use crate::dialect::typed::{Grammar, Interfaces, Maker, Mode, Prompt, TypedSwitch};
-use crate::{SwitchModel, VlanSet};
 
 /// Spans after which addresses may be forgotten, in seconds.
 pub(super) const AGEING_S: RangeInclusive<u64> = 10..=630;
@@ -69,16 +69,11 @@ pub(super) fn read(
 }
 
 fn global(prompt: &mut Prompt<'_>, line: Line<'_>, words: &[&str]) -> Result<Mode, ParseError> {
+    if let Some(mode) = prompt.of_vlans(line, words)? {
+        return Ok(mode);
+    }
     let switch = &mut prompt.switch;
     match words {
-        ["vlan", list] => {
-            switch.define(line, list)?;
-            return Ok(Mode::Vlans);
-        }
-        ["no", "vlan", list] => prompt.undefine(&line.vlans(list)?),
-        ["no", "interface", "vlan", vlan] => {
-            prompt.forget_addresses(&VlanSet::from_iter([line.vlan(vlan)?]));
-        }
         ["spanning-tree"] => switch.set_spanning_tree(true),
         ["no", "spanning-tree"] => switch.set_spanning_tree(false),
         ["mac", "address-table", "aging-time", "0"] => switch.ageing = None,
