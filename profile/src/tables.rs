@@ -9,65 +9,65 @@ use meikyo_recording::schema::{Unit, reference};
 
 meikyo_recording::table! {
     /// One row a sample: what a CPU ran at an instant.
-    pub samples: Samples, "samples", "samples of processors: what ran at `time`",
-        titled("Samples"), timed("instant of the sample");
+    pub samples: Samples, "samples", "one row per sample: what a CPU was executing",
+        titled("Samples"), timed("when the sample was taken");
     HOST: Symbol, Label, "host", "name of the host";
-    CPU: u64, Detail, "cpu", "number of the CPU on its host";
-    TID: u64, Detail, "tid", "ID of the thread that ran, as the host's first PID namespace has it";
-    PID: u64, Detail, "pid", "ID of its process";
-    ADDRESS: u64, Detail, "address", "instruction; at 2^63 and above in the kernel";
-    CGROUP: u64, Detail, "cgroup", "its control group, see `cgroups`; null where not asked for";
+    CPU: u64, Detail, "cpu", "number of the CPU";
+    TID: u64, Detail, "tid", "thread that was running, as numbered in the initial PID namespace of the host";
+    PID: u64, Detail, "pid", "process of the thread";
+    ADDRESS: u64, Detail, "address", "address of the instruction; kernel addresses are 2^63 or greater";
+    CGROUP: u64, Detail, "cgroup", "control group of the thread, a row of `cgroups`; null if not requested";
     STACK: Text, Detail, "stack",
-        "where each caller goes on, outermost first, hexadecimal with `;` between; null where not asked for";
+        "return addresses of the callers, outermost first, in hexadecimal, separated by `;`; null if not requested";
 }
 
 meikyo_recording::table! {
     /// What is mapped where.
-    pub mappings: Context, "mappings", "code that was mapped: what addresses of `samples` mean",
-        titled("Mappings"), timed("when it was mapped, or when what was there was written down");
+    pub mappings: Context, "mappings", "executable mappings, by which addresses in `samples` are resolved",
+        titled("Mappings"), timed("when it was mapped, or when existing mappings were listed");
     HOST: Symbol, Label, "host", "name of the host";
     PID: u64, Detail, "pid", "process; null for the kernel";
-    ADDRESS: u64, Detail, "address", "where it begins";
-    SIZE_BYTES: u64, Detail, "size_bytes", "how far it goes", in_unit(Unit::Bytes);
-    OFFSET_BYTES: u64, Detail, "offset_bytes", "where in the file it begins", in_unit(Unit::Bytes);
+    ADDRESS: u64, Detail, "address", "first address";
+    SIZE_BYTES: u64, Detail, "size_bytes", "size of the mapping", in_unit(Unit::Bytes);
+    OFFSET_BYTES: u64, Detail, "offset_bytes", "offset in the file", in_unit(Unit::Bytes);
     PATH: Text, Detail, "path",
-        "the file as its process sees it, what the kernel calls it, [kernel] for its own text, [boot] for all else in it";
+        "file as the process sees it, or the kernel's name for the mapping; [kernel] is the text of the kernel, [boot] everything else in it";
     BUILD_ID: Text, Detail, "build_id",
-        "build ID of the file, hexadecimal; null where it has none; for [boot] the ID of the boot";
+        "build ID of the file in hexadecimal, null if it has none; boot ID for [boot]";
     INODE: u64, Detail, "inode", "inode of a file without a build ID";
 }
 
 meikyo_recording::table! {
     /// Names and lives of threads.
-    pub threads: Context, "threads", "threads that began, were named or ended",
-        titled("Threads"), timed("when it happened, or when what was there was written down");
+    pub threads: Context, "threads", "when threads started, ended and changed their names",
+        titled("Threads"), timed("when it happened, or when existing threads were listed");
     HOST: Symbol, Label, "host", "name of the host";
-    EVENT: Symbol, Detail, "event", "there (when sampling began, and every hour of an agent), fork, exec, name or exit";
-    TID: u64, Detail, "tid", "the thread";
-    PID: u64, Detail, "pid", "its process";
-    PARENT_PID: u64, Detail, "parent_pid", "process that began it, for fork";
-    PARENT_TID: u64, Detail, "parent_tid", "thread that began it, for fork";
-    CALLED: Text, Detail, "name", "what it is called from then on, for there, exec and name";
+    EVENT: Symbol, Detail, "event", "fork, exec, name, exit, or there: existed when sampling began, repeated every hour by an agent";
+    TID: u64, Detail, "tid", "thread";
+    PID: u64, Detail, "pid", "process of the thread";
+    PARENT_PID: u64, Detail, "parent_pid", "for fork: the process that started the thread";
+    PARENT_TID: u64, Detail, "parent_tid", "for fork: the thread that started the thread";
+    CALLED: Text, Detail, "name", "for there, exec and name: the name of the thread from then on";
 }
 
 meikyo_recording::table! {
     /// Names of control groups.
-    pub cgroups: Context, "cgroups", "control groups by their numbers",
-        titled("Control groups"), timed("when it was first sampled");
+    pub cgroups: Context, "cgroups", "paths of control groups",
+        titled("Control groups"), timed("when the control group first appeared in a sample");
     HOST: Symbol, Label, "host", "name of the host";
     CGROUP: u64, Detail, "cgroup", "number of the control group";
-    PATH: Text, Detail, "path", "its path below the root of the hierarchy of version 2";
+    PATH: Text, Detail, "path", "path below the root of the version 2 hierarchy";
 }
 
 meikyo_recording::table! {
     /// What compilers at run time made.
-    pub jit_symbols: Context, "jit_symbols", "functions that compilers made at run time (perf maps)",
-        titled("Functions made at run time"), timed("when it was read, at the latest when sampling ended");
+    pub jit_symbols: Context, "jit_symbols", "functions compiled at run time, from perf maps",
+        titled("Functions compiled at run time"), timed("when the map was read, at the latest at the end of sampling");
     HOST: Symbol, Label, "host", "name of the host";
     PID: u64, Detail, "pid", "process";
-    ADDRESS: u64, Detail, "address", "where the function begins";
-    SIZE_BYTES: u64, Detail, "size_bytes", "how far it goes", in_unit(Unit::Bytes);
-    FUNCTION: Text, Detail, "name", "the function";
+    ADDRESS: u64, Detail, "address", "first address of the function";
+    SIZE_BYTES: u64, Detail, "size_bytes", "size of the function", in_unit(Unit::Bytes);
+    FUNCTION: Text, Detail, "name", "name of the function";
 }
 
 meikyo_recording::table! {
@@ -86,29 +86,29 @@ meikyo_recording::table! {
 
 meikyo_recording::table! {
     /// How often was sampled, and what it cost.
-    pub rates: Context, "rates", "how often each CPU was sampled, and what that took from the host",
-        titled("Rates"), timed("from when on");
+    pub rates: Context, "rates", "sampling rate, and what sampling cost the host",
+        titled("Rates"), timed("when the rate took effect");
     HOST: Symbol, Label, "host", "name of the host";
-    REASON: Symbol, Detail, "reason", "start, budget (it took too much), recovered, or end";
-    PERIOD_NS: u64, Detail, "period_ns", "span between two samples of a CPU that runs",
+    REASON: Symbol, Detail, "reason", "why the rate changed: start, budget (sampling cost too much), recovered, or end";
+    PERIOD_NS: u64, Detail, "period_ns", "time between two samples of a busy CPU",
         in_unit(Unit::Nanoseconds);
     INTERRUPT_NS: u64, Detail, "interrupt_ns",
-        "what a sample takes from the thread that it interrupts, measured when sampling began",
+        "time that a sample costs the interrupted thread, measured when sampling began",
         in_unit(Unit::Nanoseconds);
     DISTURBANCE_PERCENT: f64, Detail, "disturbance_percent",
-        "share of all CPUs of the host that sampling took in the second before; null at the start";
-    BUDGET_PERCENT: f64, Detail, "budget_percent", "what it may take; null where nothing limits it";
+        "share of the CPU time of the host that sampling took in the last second; null at the start";
+    BUDGET_PERCENT: f64, Detail, "budget_percent", "share that sampling may take; null if unlimited";
 }
 
 meikyo_recording::table! {
     /// What is missing.
-    pub losses: Context, "losses", "what was lost, by second and CPU",
-        titled("Losses"), timed("when the first of them was noticed");
+    pub losses: Context, "losses", "samples and records that were lost, counted by second and CPU",
+        titled("Losses"), timed("when the first loss was noticed");
     HOST: Symbol, Label, "host", "name of the host";
     LOSS: Symbol, Label, "loss",
-        "ring_full (records of a CPU), throttled (the kernel stopped sampling), cut (stacks of more than 127 addresses), unread (records of unknown form), name_cut (names of more than 4,096 octets), perf_map_cut (perf maps of more octets than are read)";
-    CPU: u64, Detail, "cpu", "number of the CPU; null for what is of none";
-    COUNT: u64, Detail, "count", "how many";
+        "what was lost: ring_full (records that found no room in the buffer of their CPU), throttled (samples, because the kernel paused sampling), cut (ends of stacks of more than 127 addresses), unread (records of unknown format), name_cut (ends of names of more than 4,096 octets), perf_map_cut (ends of perf maps that are too large)";
+    CPU: u64, Detail, "cpu", "number of the CPU; null for losses of no particular CPU";
+    COUNT: u64, Detail, "count", "number of losses";
 }
 
 meikyo_recording::table! {
@@ -156,8 +156,8 @@ pub fn all() -> Vec<TableSchema> {
 
 /// The tables as `docs/profile-tables.md` has them.
 pub fn reference() -> String {
-    let about = "# Tables of profiles\n\nWhat the columns of a profile are. This page is written by \
-                 the declarations themselves: `cargo run -p meikyo-profile --example profile_tables > \
+    let about = "# Tables of profiles\n\nThis page lists the tables and columns of a profile. It is generated \
+                 from the declarations in the code: `cargo run -p meikyo-profile --example profile_tables > \
                  docs/profile-tables.md`.\n";
     format!("{about}{}", reference::markdown(&all()))
 }

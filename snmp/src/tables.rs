@@ -98,11 +98,11 @@ pub fn schema(table: Table) -> &'static TableSchema {
 /// The text of `docs/tables.md`: what a reader of a recording finds in its tables.
 pub fn reference() -> String {
     format!(
-        "# Tables\n\nWhat the columns of a recording are. This page is written by the declarations \
-         themselves: `cargo run -p meikyo-snmp --example tables > docs/tables.md`.\n\nEvery table \
-         begins with `time`, the due instant of the interval. Labels name the row; rows that agree \
-         in all of them are one series. Counters are shown as rates a second. Details explain the \
-         row and are left out of summaries.\n{}",
+        "# Tables\n\nThis page lists the tables and columns of a measured recording. It is generated from \
+         the declarations in the code: `cargo run -p meikyo-snmp --example tables > docs/tables.md`.\n\n\
+         Every table begins with `time`, in most of them the instant at which the interval was due. \
+         Labels identify what a row is about; rows with the same labels form a series. Counters are \
+         displayed as rates per second. Details explain a row and are not summarised.\n{}",
         meikyo_recording::schema::reference::markdown(&ALL)
     )
 }
@@ -122,235 +122,236 @@ static ALL: LazyLock<Vec<TableSchema>> =
 
 table! {
     /// How each device's interval ended, and when its answers were received.
-    pub polls: Answers, "polls", "one row a (device, interval, PDU)", titled("Answers");
+    pub polls: Answers, "polls", "one row per device, interval and PDU: whether and when the agent answered",
+        titled("Answers");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    PDU: u64, Detail, "pdu", "ordinal of the PDU in the device's interval";
-    STATE: Symbol, State, "state", "ok, late, skipped, error or missed", ordered(State::words());
-    REASON: Symbol, Detail, "reason", "why skipped or error; null otherwise";
-    BATCH: u64, Detail, "batch", "the batch that carried the request, see `batches`",
+    PDU: u64, Detail, "pdu", "number of the PDU within the interval of its device, from 0";
+    STATE: Symbol, State, "state", "how the interval ended: ok, late, skipped, error or missed", ordered(State::words());
+    REASON: Symbol, Detail, "reason", "why the state is skipped or error; null otherwise";
+    BATCH: u64, Detail, "batch", "batch in which the request was sent",
         joins("batches");
-    RECEIVED_US: i64, Gauge, "received_us", "kernel receive time of the answer, µs after `time`",
+    RECEIVED_US: i64, Gauge, "received_us", "when the kernel received the answer, relative to `time`; null without an answer",
         in_unit(Unit::Microseconds);
     UPTIME_CS: u64, Gauge, "uptime_cs",
-        "sysUpTime.0 of the same answer, hundredths of a second",
+        "sysUpTime.0 from the same answer: time since the agent started",
         in_unit(Unit::Centiseconds), called("uptime");
 }
 
 table! {
     /// What the collector itself did.
-    pub intervals: Health, "intervals", "one row an interval: what the collector itself did",
+    pub intervals: Health, "intervals", "one row per interval: how the collector itself performed",
         titled("Intervals");
-    INTERVAL_US: u64, Gauge, "interval_us", "span between two intervals, µs",
+    INTERVAL_US: u64, Gauge, "interval_us", "time between two intervals",
         in_unit(Unit::Microseconds);
-    DEVICES: u64, Gauge, "devices", "devices due";
-    OK: u64, Gauge, "ok", "devices that ended ok";
-    LATE: u64, Gauge, "late", "devices that ended late";
-    MISSED: u64, Gauge, "missed", "devices that ended missed";
-    ERRORS: u64, Gauge, "errors", "devices that ended in error";
-    SKIPPED: u64, Gauge, "skipped", "devices that ended skipped";
-    START_US: i64, Gauge, "start_us", "when the first request was handed over, µs after `time`",
+    DEVICES: u64, Gauge, "devices", "devices that were to be polled";
+    OK: u64, Gauge, "ok", "devices that answered within the interval";
+    LATE: u64, Gauge, "late", "devices that answered after the interval, but before the timeout";
+    MISSED: u64, Gauge, "missed", "devices that did not answer before the timeout";
+    ERRORS: u64, Gauge, "errors", "devices whose answer was an error or could not be used";
+    SKIPPED: u64, Gauge, "skipped", "devices that were not asked; `polls.reason` says why";
+    START_US: i64, Gauge, "start_us", "when the first request was passed to the kernel, relative to `time`",
         in_unit(Unit::Microseconds);
-    SENT_US: i64, Gauge, "sent_us", "when the last request was handed over, µs after `time`",
+    SENT_US: i64, Gauge, "sent_us", "when the last request was passed to the kernel, relative to `time`",
         in_unit(Unit::Microseconds);
-    COMPLETE_US: i64, Gauge, "complete_us", "when the last answer was received, µs after `time`",
+    COMPLETE_US: i64, Gauge, "complete_us", "when the kernel received the last answer, relative to `time`",
         in_unit(Unit::Microseconds);
-    KEPT_US: i64, Gauge, "kept_us", "when the last row was handed to the kernel, µs after `time`",
+    KEPT_US: i64, Gauge, "kept_us", "when the last row was written to the log, relative to `time`",
         in_unit(Unit::Microseconds);
-    STALLED: u64, Gauge, "stalled", "1 if our own late wake-up spoiled the interval, else 0";
+    STALLED: u64, Gauge, "stalled", "1 if the collector woke up too late to measure the interval well, else 0";
     SOCKET_DROPS: u64, Counter64, "socket_drops",
-        "datagrams that our own socket dropped (SO_RXQ_OVFL)";
-    STRAYS: u64, Counter64, "strays", "datagrams that belong to no open request";
+        "datagrams that the kernel dropped because the collector's receive buffer was full (SO_RXQ_OVFL)";
+    STRAYS: u64, Counter64, "strays", "datagrams received that match no outstanding request";
     UNREADABLE: u64, Counter64, "unreadable",
-        "datagrams that were cut, not SNMP, or of another community";
+        "datagrams received that were truncated, not SNMP, or from another community";
 }
 
 table! {
     /// When requests were handed to the kernel.
-    pub batches: Requests, "batches", "one row a batch of requests handed to the kernel",
+    pub batches: Requests, "batches", "one row per batch of requests that one system call passed to the kernel",
         titled("Batches");
-    BATCH: u64, Detail, "batch", "ordinal of the batch in its interval";
-    SENT_US: i64, Gauge, "sent_us", "when the batch was handed to the kernel, µs after `time`",
+    BATCH: u64, Detail, "batch", "number of the batch within its interval, from 0";
+    SENT_US: i64, Gauge, "sent_us", "when the batch was passed to the kernel, relative to `time`",
         in_unit(Unit::Microseconds);
-    REQUESTS: u64, Gauge, "requests", "requests in the batch";
+    REQUESTS: u64, Gauge, "requests", "number of requests in the batch";
 }
 
 table! {
     /// Interface counters (IF-MIB, RFC 2863).
-    pub interfaces: Readings, "interfaces", "interface counters, by name (IF-MIB, RFC 2863)",
+    pub interfaces: Readings, "interfaces", "traffic, errors and state of network interfaces (IF-MIB, RFC 2863)",
         titled("Interfaces"), parted("interface", "busiest");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    INTERFACE: Symbol, Label, "interface", "ifName, or ifDescr where there is none";
-    IN_OCTETS: u64, Counter64, "in_octets", "ifHCInOctets, or ifInOctets where there is none",
+    INTERFACE: Symbol, Label, "interface", "ifName; ifDescr if the agent has no ifName";
+    IN_OCTETS: u64, Counter64, "in_octets", "octets received: ifHCInOctets, or ifInOctets if the agent has no 64-bit counter",
         in_unit(Unit::Octets), called("received"), shown(2), beside("out_octets");
-    OUT_OCTETS: u64, Counter64, "out_octets", "ifHCOutOctets, or ifOutOctets",
+    OUT_OCTETS: u64, Counter64, "out_octets", "octets sent: ifHCOutOctets or ifOutOctets",
         in_unit(Unit::Octets), called("sent"), shown(1), beside("in_octets");
-    IN_PACKETS: u64, Counter64, "in_packets", "ifHCInUcastPkts, or ifInUcastPkts",
+    IN_PACKETS: u64, Counter64, "in_packets", "unicast packets received: ifHCInUcastPkts or ifInUcastPkts",
         in_unit(Unit::Packets), called("packets received"), beside("out_packets");
-    OUT_PACKETS: u64, Counter64, "out_packets", "ifHCOutUcastPkts, or ifOutUcastPkts",
+    OUT_PACKETS: u64, Counter64, "out_packets", "unicast packets sent: ifHCOutUcastPkts or ifOutUcastPkts",
         in_unit(Unit::Packets), called("packets sent"), beside("in_packets");
-    IN_ERRORS: u64, Counter32, "in_errors", "ifInErrors",
+    IN_ERRORS: u64, Counter32, "in_errors", "packets received with errors: ifInErrors",
         in_unit(Unit::Errors), called("receive errors"), shown(8);
-    OUT_ERRORS: u64, Counter32, "out_errors", "ifOutErrors",
+    OUT_ERRORS: u64, Counter32, "out_errors", "packets not sent because of errors: ifOutErrors",
         in_unit(Unit::Errors), called("send errors");
-    IN_DISCARDS: u64, Counter32, "in_discards", "ifInDiscards",
+    IN_DISCARDS: u64, Counter32, "in_discards", "intact packets dropped on receipt: ifInDiscards",
         in_unit(Unit::Discards), called("receive discards");
-    OUT_DISCARDS: u64, Counter32, "out_discards", "ifOutDiscards",
+    OUT_DISCARDS: u64, Counter32, "out_discards", "intact packets dropped before sending: ifOutDiscards",
         in_unit(Unit::Discards), called("send discards");
-    SPEED_MBPS: u64, Gauge, "speed_mbps", "ifHighSpeed, 10^6 bit/s",
+    SPEED_MBPS: u64, Gauge, "speed_mbps", "nominal speed: ifHighSpeed",
         in_unit(Unit::MegabitsPerSecond), called("link speed"), hint(Hint::LineRate);
-    OPER_STATUS: u64, Gauge, "oper_status", "ifOperStatus: 1 up, 2 down", called("link state");
+    OPER_STATUS: u64, Gauge, "oper_status", "ifOperStatus: 1 up, 2 down, 3 to 7 as in RFC 2863", called("link state");
     COUNTER_BITS: u64, Detail, "counter_bits",
-        "32 or 64: how wide the octet and packet counters are", hint(Hint::CounterBits);
+        "width of the octet and packet counters: 32 or 64", hint(Hint::CounterBits);
     DISCONTINUITY_CS: u64, Detail, "discontinuity_cs",
-        "ifCounterDiscontinuityTime, sysUpTime of the last one",
+        "sysUpTime when a counter was last interrupted: ifCounterDiscontinuityTime",
         in_unit(Unit::Centiseconds), hint(Hint::Discontinuity);
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// Disk space (UCD-SNMP-MIB, HOST-RESOURCES-MIB).
-    pub storage: Readings, "storage", "disk space, by path",
+    pub storage: Readings, "storage", "size and use of file systems (UCD-SNMP-MIB dskTable, HOST-RESOURCES-MIB hrStorageTable)",
         titled("Disks"), parted("disk", "fullest");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
     PATH: Symbol, Label, "path", "mount point";
-    TOTAL_BYTES: u64, Gauge, "total_bytes", "dskTotal, or hrStorageSize",
+    TOTAL_BYTES: u64, Gauge, "total_bytes", "size of the file system: dskTotal or hrStorageSize",
         in_unit(Unit::Bytes), called("disk size"), listed();
-    USED_BYTES: u64, Gauge, "used_bytes", "dskUsed, or hrStorageUsed",
+    USED_BYTES: u64, Gauge, "used_bytes", "space in use: dskUsed or hrStorageUsed",
         in_unit(Unit::Bytes), called("disk used"), shown(4), listed();
     AVAILABLE_BYTES: u64, Gauge, "available_bytes",
-        "dskAvail; null where the agent has only hrStorage",
+        "space that unprivileged users can still fill: dskAvail; null if the agent has only hrStorageTable",
         in_unit(Unit::Bytes), called("disk available");
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// Load averages (UCD-SNMP-MIB).
-    pub load: Readings, "load", "load averages (UCD-SNMP-MIB laLoadInt)", titled("Load");
+    pub load: Readings, "load", "load averages of the operating system (UCD-SNMP-MIB laLoadInt)", titled("Load");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    LOAD_1MIN: f64, Gauge, "load_1min", "runnable tasks, mean of 1 minute",
+    LOAD_1MIN: f64, Gauge, "load_1min", "runnable tasks, averaged over 1 minute",
         in_unit(Unit::Tasks), called("load, 1 min"), shown(3), listed();
-    LOAD_5MIN: f64, Gauge, "load_5min", "runnable tasks, mean of 5 minutes",
+    LOAD_5MIN: f64, Gauge, "load_5min", "runnable tasks, averaged over 5 minutes",
         in_unit(Unit::Tasks), called("load, 5 min"), listed();
-    LOAD_15MIN: f64, Gauge, "load_15min", "runnable tasks, mean of 15 minutes",
+    LOAD_15MIN: f64, Gauge, "load_15min", "runnable tasks, averaged over 15 minutes",
         in_unit(Unit::Tasks), called("load, 15 min"), listed();
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// CPU time (UCD-SNMP-MIB).
-    pub cpu: Readings, "cpu", "CPU time by kind (UCD-SNMP-MIB ssCpuRaw*)", titled("CPU");
+    pub cpu: Readings, "cpu", "CPU time by what it was spent on, summed over all CPUs in hundredths of a second (UCD-SNMP-MIB ssCpuRaw*)", titled("CPU");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
     USER_TICKS: u64, Counter32, "user_ticks",
-        "ssCpuRawUser, hundredths of a second over all CPUs",
+        "user code: ssCpuRawUser",
         in_unit(Unit::Ticks), called("CPU user"), shown(6);
     NICE_TICKS: u64, Counter32, "nice_ticks",
-        "ssCpuRawNice, hundredths of a second over all CPUs",
+        "user code of lowered priority: ssCpuRawNice",
         in_unit(Unit::Ticks), called("CPU nice");
     SYSTEM_TICKS: u64, Counter32, "system_ticks",
-        "ssCpuRawSystem, hundredths of a second over all CPUs",
+        "kernel code: ssCpuRawSystem",
         in_unit(Unit::Ticks), called("CPU system"), shown(7);
     IDLE_TICKS: u64, Counter32, "idle_ticks",
-        "ssCpuRawIdle, hundredths of a second over all CPUs",
+        "idle: ssCpuRawIdle",
         in_unit(Unit::Ticks), called("CPU idle");
     WAIT_TICKS: u64, Counter32, "wait_ticks",
-        "ssCpuRawWait, hundredths of a second over all CPUs",
+        "idle with I/O outstanding: ssCpuRawWait",
         in_unit(Unit::Ticks), called("CPU wait");
     INTERRUPT_TICKS: u64, Counter32, "interrupt_ticks",
-        "ssCpuRawInterrupt, hundredths of a second over all CPUs",
+        "hardware interrupts: ssCpuRawInterrupt",
         in_unit(Unit::Ticks), called("CPU interrupt");
     SOFTIRQ_TICKS: u64, Counter32, "softirq_ticks",
-        "ssCpuRawSoftIRQ, hundredths of a second over all CPUs",
+        "software interrupts: ssCpuRawSoftIRQ",
         in_unit(Unit::Ticks), called("CPU softirq");
     STEAL_TICKS: u64, Counter32, "steal_ticks",
-        "ssCpuRawSteal, hundredths of a second over all CPUs",
+        "taken by the hypervisor for other guests: ssCpuRawSteal",
         in_unit(Unit::Ticks), called("CPU steal");
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// RAM and swap space as the UCD-SNMP-MIB tells them.
-    pub memory: Readings, "memory", "memory (UCD-SNMP-MIB mem*)", titled("Memory");
+    pub memory: Readings, "memory", "main memory and swap space (UCD-SNMP-MIB mem*)", titled("Memory");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    TOTAL_BYTES: u64, Gauge, "total_bytes", "memTotalReal",
+    TOTAL_BYTES: u64, Gauge, "total_bytes", "size of main memory: memTotalReal",
         in_unit(Unit::Bytes), called("memory"), listed();
     AVAILABLE_BYTES: u64, Gauge, "available_bytes",
-        "memAvailReal: free, without buffers and cache",
+        "free memory, buffers and cache not counted as free: memAvailReal",
         in_unit(Unit::Bytes), called("memory free"), shown(5), listed();
-    BUFFER_BYTES: u64, Gauge, "buffer_bytes", "memBuffer",
+    BUFFER_BYTES: u64, Gauge, "buffer_bytes", "memory used for buffers: memBuffer",
         in_unit(Unit::Bytes), called("memory in buffers");
-    CACHED_BYTES: u64, Gauge, "cached_bytes", "memCached",
+    CACHED_BYTES: u64, Gauge, "cached_bytes", "memory used for the page cache: memCached",
         in_unit(Unit::Bytes), called("memory in cache"), listed();
-    SWAP_TOTAL_BYTES: u64, Gauge, "swap_total_bytes", "memTotalSwap",
+    SWAP_TOTAL_BYTES: u64, Gauge, "swap_total_bytes", "size of swap space: memTotalSwap",
         in_unit(Unit::Bytes), called("swap"), listed();
-    SWAP_AVAILABLE_BYTES: u64, Gauge, "swap_available_bytes", "memAvailSwap",
+    SWAP_AVAILABLE_BYTES: u64, Gauge, "swap_available_bytes", "free swap space: memAvailSwap",
         in_unit(Unit::Bytes), called("swap free"), listed();
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// Sensors. Each has its value in the column of its unit; the others are null in its rows.
     pub sensors: Readings, "sensors",
-        "sensors, by name (ENTITY-SENSOR-MIB, RFC 3433; LM-SENSORS-MIB)",
+        "temperatures, fan speeds, power, voltages and currents (ENTITY-SENSOR-MIB, RFC 3433; LM-SENSORS-MIB)",
         titled("Sensors"), parted("sensor", "greatest");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    SENSOR: Symbol, Label, "sensor", "entPhysicalName, entPhysicalDescr, or lm*SensorsDevice";
-    CELSIUS: f64, Gauge, "celsius", "entPhySensorValue of type celsius, or lmTempSensorsValue",
+    SENSOR: Symbol, Label, "sensor", "name of the sensor: entPhysicalName, entPhysicalDescr or lm*SensorsDevice";
+    CELSIUS: f64, Gauge, "celsius", "temperature: entPhySensorValue of type celsius, or lmTempSensorsValue",
         in_unit(Unit::Celsius), called("temperature"), shown(9), listed();
-    RPM: f64, Gauge, "rpm", "entPhySensorValue of type rpm, or lmFanSensorsValue",
+    RPM: f64, Gauge, "rpm", "fan speed: entPhySensorValue of type rpm, or lmFanSensorsValue",
         in_unit(Unit::RevolutionsPerMinute), called("fan speed"), shown(10), listed();
-    WATTS: f64, Gauge, "watts", "entPhySensorValue of type watts",
+    WATTS: f64, Gauge, "watts", "power: entPhySensorValue of type watts",
         in_unit(Unit::Watts), called("power"), shown(11), listed();
     VOLTS: f64, Gauge, "volts",
-        "entPhySensorValue of types voltsAC and voltsDC, or lmVoltSensorsValue",
+        "voltage: entPhySensorValue of type voltsAC or voltsDC, or lmVoltSensorsValue",
         in_unit(Unit::Volts), called("voltage"), listed();
-    AMPERES: f64, Gauge, "amperes", "entPhySensorValue of type amperes",
+    AMPERES: f64, Gauge, "amperes", "current: entPhySensorValue of type amperes",
         in_unit(Unit::Amperes), called("current"), listed();
     OPER_STATUS: u64, Gauge, "oper_status",
         "entPhySensorOperStatus: 1 ok, 2 unavailable, 3 nonoperational", called("sensor state");
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// Any other object. Which column holds its value is chosen by the agent's type.
-    pub objects: Readings, "objects", "any other object, by name or OID",
+    pub objects: Readings, "objects", "objects that the cluster file names individually; the type of an object decides which column holds its value",
         titled("Other objects"), parted("object", "greatest");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    OBJECT: Symbol, Label, "object", "as written in the cluster file, with its instance";
-    COUNTER: u64, Counter64, "counter", "Counter64 or Counter32";
-    INTEGER: i64, Gauge, "integer", "INTEGER, Gauge32 or TimeTicks";
-    REAL: f64, Gauge, "real", "a value of a simulated series";
+    OBJECT: Symbol, Label, "object", "name or OID as in the cluster file, with the instance";
+    COUNTER: u64, Counter64, "counter", "value of a Counter32 or Counter64";
+    INTEGER: i64, Gauge, "integer", "value of an INTEGER, Gauge32 or TimeTicks";
+    REAL: f64, Gauge, "real", "value of a simulated series";
     TEXT: Text, Gauge, "text",
-        "OCTET STRING as UTF-8 or hexadecimal, OBJECT IDENTIFIER, IpAddress";
-    PDU: u64, Detail, "pdu", "the PDU that carried the row, see `polls`",
+        "value of an OCTET STRING (as UTF-8, else hexadecimal), OBJECT IDENTIFIER or IpAddress";
+    PDU: u64, Detail, "pdu", "PDU whose answer contained the row",
         joins("polls"), hint(Hint::Answer);
 }
 
 table! {
     /// How often agents really update values.
     pub freshness: Findings, "freshness",
-        "how often the agent really updates a value; a row when it is found out or changes",
+        "how often the agent updates each value; one row when this is known or changes",
         titled("Freshness");
     DEVICE: Symbol, Label, "device", "name in the cluster file";
-    TABLE: Symbol, Label, "table", "the table of the value";
+    TABLE: Symbol, Label, "table", "table that holds the value";
     INSTANCE: Symbol, Label, "instance",
-        "interface, path or object; null where the table has none";
-    COLUMN: Symbol, Label, "column", "the column of the value";
-    CLASS: Symbol, Detail, "class", "every_poll, periodic, irregular, unchanged or frozen";
-    PERIOD_US: u64, Detail, "period_us", "mean span between updates",
+        "interface, path or object of the value; null if the table has one row per device";
+    COLUMN: Symbol, Label, "column", "column that holds the value";
+    CLASS: Symbol, Detail, "class", "how the agent updates the value: every_poll, periodic, irregular, unchanged (only this value does not change) or frozen (nothing in the same table of the agent changes)";
+    PERIOD_US: u64, Detail, "period_us", "mean time between updates",
         in_unit(Unit::Microseconds);
-    PHASE_US: i64, Detail, "phase_us", "an update instant, µs after `time`",
+    PHASE_US: i64, Detail, "phase_us", "when an update happened, relative to `time`",
         in_unit(Unit::Microseconds);
-    PERIOD_US_MIN: u64, Detail, "period_us_min", "least span seen between updates",
+    PERIOD_US_MIN: u64, Detail, "period_us_min", "shortest time observed between updates",
         in_unit(Unit::Microseconds);
-    PERIOD_US_MAX: u64, Detail, "period_us_max", "greatest span seen between updates",
+    PERIOD_US_MAX: u64, Detail, "period_us_max", "longest time observed between updates",
         in_unit(Unit::Microseconds);
-    SOURCE: Symbol, Detail, "source", "observed, or declared (nsCacheTable)";
+    SOURCE: Symbol, Detail, "source", "observed in the values, or declared by the agent (nsCacheTable)";
 }
 
 #[cfg(test)]

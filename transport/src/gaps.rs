@@ -7,29 +7,28 @@ use crate::wire::{Gap, Offset, Reason};
 
 meikyo_recording::table! {
     /// Rows that were made and will never come, by sender. `time` is the least time of the rows.
-    pub transport_gaps: Readings, "transport_gaps", "rows from other hosts that were lost, counted",
-        titled("Lost on the way");
-    SENDER: Symbol, Label, "sender", "who sent";
-    STREAM: Symbol, Label, "stream", "the sender's stream";
+    pub transport_gaps: Readings, "transport_gaps", "rows that other hosts recorded and that were lost before they arrived",
+        titled("Lost in transit");
+    SENDER: Symbol, Label, "sender", "host that recorded the rows";
+    STREAM: Symbol, Label, "stream", "stream of the sender";
     REASON: Symbol, Label, "reason",
-        "spool_full, queue_full, too_large, spool_damaged, restarted (uncounted), ended (nothing)";
-    BOOT: u64, Detail, "boot", "the sender's life";
-    FIRST: u64, Detail, "first", "number of the first block";
-    LAST: u64, Detail, "last", "number of the last block; 2^64 - 1: the life is over";
-    UNTIL_NS: i64, Detail, "until_ns", "the greatest time of the rows, ns since the epoch";
-    BLOCKS: u64, Gauge, "blocks",
-        "blocks that are missing; null when nobody knows";
+        "why: spool_full, queue_full, too_large, spool_damaged, restarted (number unknown), or ended (nothing was lost)";
+    BOOT: u64, Detail, "boot", "run of the sender, which numbers its blocks anew";
+    FIRST: u64, Detail, "first", "number of the first missing block";
+    LAST: u64, Detail, "last", "number of the last missing block; 2^64 - 1 if the run is over";
+    UNTIL_NS: i64, Detail, "until_ns", "latest time of the rows, since the epoch";
+    BLOCKS: u64, Gauge, "blocks", "number of missing blocks; null if unknown";
     ROWS: u64, Gauge, "rows",
-        "rows in them, at most: some may have come before they were given up; null when nobody knows";
+        "upper bound of the rows in them; null if unknown";
 }
 
 meikyo_recording::table! {
     /// How the clocks of senders stand against that of the receiver, which is `time`.
-    pub transport_clocks: Readings, "transport_clocks", "clocks of senders against the receiver's",
+    pub transport_clocks: Readings, "transport_clocks", "offsets between the clocks of senders and of the receiver",
         titled("Clocks of senders");
-    SENDER: Symbol, Label, "sender", "whose clock";
-    OFFSET_NS: i64, Gauge, "offset_ns", "by how much the receiver's clock is ahead";
-    ERROR_NS: u64, Gauge, "error_ns", "how far the truth can be from that, either way";
+    SENDER: Symbol, Label, "sender", "host whose clock it is";
+    OFFSET_NS: i64, Gauge, "offset_ns", "how far the clock of the receiver is ahead";
+    ERROR_NS: u64, Gauge, "error_ns", "bound of the error of the offset, in either direction";
 }
 
 /// The tables that the receiver adds to every stream.

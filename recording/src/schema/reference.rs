@@ -13,14 +13,17 @@ fn section(table: &TableSchema) -> String {
     let mut text = format!("\n## `{name}`\n\n");
     text += &format!("{}: {doc}. {}", table.title(), purpose(table.role()));
     if let Some(part) = table.part() {
-        text += &format!(" A device has a series for each {}.", part.noun);
+        text += &format!(" Each {} of a device is a series.", part.noun);
     }
     for column in &table.columns {
         if let Some(joined) = &column.joins {
-            text += &format!(" `{}` leads to the row of `{joined}` with the same.", column.name);
+            text += &format!(
+                " `{}` refers to the row of `{joined}` with the same `time` and value.",
+                column.name
+            );
         }
     }
-    text += "\n\n| column | type | unit | meaning | people call it | what it is |\n";
+    text += "\n\n| column | type | unit | meaning | displayed as | description |\n";
     text += "| --- | --- | --- | --- | --- | --- |\n";
     for column in &table.columns {
         let Column { name, doc, .. } = column;
@@ -37,15 +40,17 @@ fn section(table: &TableSchema) -> String {
 
 fn purpose(role: Role) -> &'static str {
     match role {
-        Role::Readings => "Values of devices.",
-        Role::Answers => "It says which devices there are, and readings are dated by it.",
-        Role::Health => "It says how well each interval was measured.",
-        Role::Requests => "Round trips begin here.",
-        Role::Findings => "Rates between two updates are made with it.",
-        Role::Events => "Alerts are read from it.",
-        Role::Clocks => "Clocks of several hosts are compared with it.",
-        Role::Samples => "Its rows are counted, not drawn.",
-        Role::Context => "It explains rows of other tables.",
+        Role::Readings => "Readings of devices.",
+        Role::Answers => "Readers find the devices here, and the times at which readings arrived.",
+        Role::Health => "Readers judge from it how well an interval was measured.",
+        Role::Requests => "Round-trip times are computed from it.",
+        Role::Findings => {
+            "Rates are computed from one update to the next, which readers find here."
+        }
+        Role::Events => "Alerts are among them.",
+        Role::Clocks => "With it the clocks of several hosts can be aligned.",
+        Role::Samples => "Readers count its rows.",
+        Role::Context => "It is needed to interpret other tables.",
     }
 }
 
