@@ -45,7 +45,7 @@ pub(crate) enum CollectorError {
     /// It ended with an error of its own, which it has printed.
     #[error("`meikyo measure` ended with {status}")]
     Ended {
-        /// How.
+        /// Exit status of the process.
         status: std::process::ExitStatus,
     },
 }
@@ -90,7 +90,7 @@ impl Collector {
         Ok(Self { process, span: plan.span })
     }
 
-    /// The process.
+    /// Process ID of the collector.
     pub(crate) fn pid(&mut self) -> u32 {
         self.process.child().id()
     }

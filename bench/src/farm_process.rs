@@ -50,7 +50,7 @@ pub(crate) enum FarmError {
     /// It did not come up.
     #[error("`meikyo farm` ended before it was ready: {log}")]
     Ended {
-        /// What it said.
+        /// Standard error of the farm.
         log: String,
     },
 }

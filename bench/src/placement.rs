@@ -81,7 +81,7 @@ pub(crate) fn spawn(mut command: Command, placement: Placement) -> io::Result<Pl
 }
 
 impl Placed {
-    /// The process.
+    /// The process itself, for waiting and for its streams.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }

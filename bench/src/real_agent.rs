@@ -28,7 +28,7 @@ pub(crate) enum RealAgentError {
     /// It did not start.
     #[error("`snmpd` ended at once: {log}")]
     Ended {
-        /// What it said.
+        /// Standard error of `snmpd`.
         log: String,
     },
     /// The system refused something.

@@ -66,7 +66,7 @@ impl std::fmt::Debug for Streams<'_> {
 pub struct Outcome {
     /// Its exit code, or 128 and the signal that ended it.
     pub code: u8,
-    /// What it said.
+    /// Standard output of the command.
     pub output: Vec<u8>,
     /// What it said on standard error.
     pub errors: Vec<u8>,

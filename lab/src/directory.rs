@@ -106,7 +106,7 @@ pub enum DirectoryError {
     Io {
         /// The part.
         path: PathBuf,
-        /// Why not.
+        /// The error of reading or writing.
         #[source]
         source: io::Error,
     },

@@ -69,16 +69,16 @@ pub enum EngineError {
     /// The kernel does not say what it is.
     #[error("the kernel {path} cannot be run")]
     Kernel {
-        /// The kernel.
+        /// Path of the kernel's executable.
         path: PathBuf,
-        /// Why not.
+        /// Why it could not be run.
         #[source]
         source: io::Error,
     },
     /// Its modules are missing.
     #[error("the kernel {path} is version {version}, and {MODULES}/{version} has no modules.dep")]
     Modules {
-        /// The kernel.
+        /// Path of the kernel's executable.
         path: PathBuf,
         /// The version that the kernel says it has.
         version: String,
@@ -89,7 +89,7 @@ pub enum EngineError {
          {REGISTER_BYTES_KNOWN}; take one of Linux 6.13 or later"
     )]
     Registers {
-        /// The kernel.
+        /// Path of the kernel's executable.
         path: PathBuf,
         /// How many the processor has.
         bytes: u32,

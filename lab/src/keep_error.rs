@@ -18,9 +18,9 @@ pub enum KeepError {
     /// A descriptor, a socket, a process.
     #[error("cannot {doing}")]
     Io {
-        /// What was tried.
+        /// The operation that failed, in words.
         doing: &'static str,
-        /// Why not.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
@@ -30,9 +30,9 @@ pub enum KeepError {
          it to another user, as by `chown nobody {files}`", files = files.display()
     )]
     Owners {
-        /// The directory.
+        /// Directory that is shared with the lab.
         files: PathBuf,
-        /// Why not.
+        /// The error of changing its owner or mode.
         #[source]
         source: io::Error,
     },

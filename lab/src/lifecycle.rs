@@ -66,7 +66,7 @@ pub enum UpError {
     /// It was started and did not come up.
     #[error("the lab did not start: {reason}{console}")]
     Failed {
-        /// What it said.
+        /// The error that the keeper reported.
         reason: String,
         /// The end of its console, from a new line, or nothing.
         console: String,

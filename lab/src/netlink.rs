@@ -39,7 +39,7 @@ pub enum NetlinkError {
     /// A message was refused.
     #[error("the kernel refuses: {what}")]
     Refused {
-        /// What was asked for.
+        /// The request, in words.
         what: String,
         /// What the kernel said to it.
         #[source]

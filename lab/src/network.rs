@@ -89,9 +89,9 @@ pub(crate) enum NetworkError {
     Namespace {
         /// The host or switch whose namespace it is.
         space: String,
-        /// What was tried.
+        /// The step that failed, in words.
         step: &'static str,
-        /// Why not.
+        /// The error of that call.
         #[source]
         source: io::Error,
     },
@@ -100,7 +100,7 @@ pub(crate) enum NetworkError {
     Space {
         /// The host or switch whose messages were refused.
         space: String,
-        /// Why not.
+        /// The kernel's answer.
         #[source]
         source: NetlinkError,
     },
@@ -111,7 +111,7 @@ pub(crate) enum NetworkError {
         space: String,
         /// The device that keeps putting packets together.
         device: String,
-        /// Why not.
+        /// The error of the `ioctl`.
         #[source]
         source: io::Error,
     },

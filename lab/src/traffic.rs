@@ -189,20 +189,20 @@ pub enum TaskError {
     /// A namespace or a socket.
     #[error("cannot {doing} in `{space}`")]
     Io {
-        /// What was tried.
+        /// The operation that failed, in words.
         doing: &'static str,
-        /// Where.
+        /// Namespace in which it failed.
         space: String,
-        /// Why not.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
     /// A routing socket.
     #[error("cannot ask `{space}`")]
     Netlink {
-        /// Where.
+        /// Namespace that was asked.
         space: String,
-        /// Why not.
+        /// The error of the routing socket.
         #[source]
         source: NetlinkError,
     },

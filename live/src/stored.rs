@@ -110,7 +110,8 @@ pub(crate) fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(
     let [pdus, received, uptimes] =
         [answers::PDU.name(), answers::RECEIVED_US.name(), answers::UPTIME_CS.name()]
             .map(|name| bits(batch, name));
-    let (Some(devices), Some(states)) = (answers::DEVICE.of(batch), answers::STATE.of(batch))
+    let (Some(devices), Some(states)) =
+        (answers::DEVICE.values_in(batch), answers::STATE.values_in(batch))
     else {
         return;
     };
@@ -152,9 +153,9 @@ pub(crate) fn take_intervals(batch: &RecordBatch, intervals: &mut Vec<Interval>)
 
 /// The events in some rows.
 pub fn events_of(batch: &RecordBatch) -> Vec<Event> {
-    let (devices, kinds) = (events::DEVICE.of(batch), events::EVENT.of(batch));
-    let (objects, texts) = (events::OBJECT.of(batch), events::TEXT.of(batch));
-    let counts = events::COUNT.of(batch);
+    let (devices, kinds) = (events::DEVICE.values_in(batch), events::EVENT.values_in(batch));
+    let (objects, texts) = (events::OBJECT.values_in(batch), events::TEXT.values_in(batch));
+    let counts = events::COUNT.values_in(batch);
     let event = |(row, &time): (usize, &i64)| Event {
         time,
         device: devices.and_then(|values| values.get(row)).map(str::to_owned),

@@ -61,7 +61,7 @@ pub enum Request {
     LinkDirectory {
         /// The name, and where.
         key: Key,
-        /// The directory.
+        /// Inode of the directory that gets the name.
         number: InodeNumber,
     },
     /// Takes a directory's name away, if it still is the name of that directory. Answered by
@@ -69,7 +69,7 @@ pub enum Request {
     UnlinkDirectory {
         /// The name, and where.
         key: Key,
-        /// The directory.
+        /// Inode of the directory.
         number: InodeNumber,
     },
 }

@@ -14,7 +14,7 @@ impl ServerId {
         Self(number)
     }
 
-    /// Its number.
+    /// Position among the servers, from 0.
     pub const fn get(self) -> u16 {
         self.0
     }

@@ -21,7 +21,7 @@ const BINS_MAX: usize = 60;
 pub struct Mark {
     /// Where it stands: a number, or with [`Titles::words`] which of them, counted from 0.
     pub x: f64,
-    /// The value.
+    /// Value on the vertical axis.
     pub y: f64,
     /// The lower and the upper end of its interval.
     pub ends: Option<(f64, f64)>,

@@ -100,7 +100,7 @@ fn numbers_in(directory: &Path) -> Vec<u32> {
 fn mappings(pid: u32, maps: &[u8], root: &Path, build_ids: &mut BuildIds) -> Vec<Mapping> {
     let lines = maps.split(|&octet| octet == b'\n').filter_map(|line| mapping(pid, line));
     let with_build_id = lines.map(|(mapping, path)| {
-        let build_id = build_ids.of(root, Path::new(OsStr::from_bytes(path)));
+        let build_id = build_ids.build_id_of(root, Path::new(OsStr::from_bytes(path)));
         let inode = mapping.inode.filter(|_| build_id.is_none());
         Mapping { build_id, inode, ..mapping }
     });
@@ -133,7 +133,7 @@ struct BuildIds(BTreeMap<(u64, u64), Option<String>>);
 
 impl BuildIds {
     /// That of a file as a process sees it, whose root is at `root`.
-    fn of(&mut self, root: &Path, path: &Path) -> Option<String> {
+    fn build_id_of(&mut self, root: &Path, path: &Path) -> Option<String> {
         let relative = path.strip_prefix("/").ok()?;
         if path.as_os_str().as_bytes().starts_with(b"//") {
             return None;
@@ -195,7 +195,7 @@ mod tests {
         let mode = rustix::fs::Mode::RUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         // Opened as it is, it would wait for a writer for ever.
-        assert_eq!(BuildIds::default().of(Path::new("/"), &fifo), None);
+        assert_eq!(BuildIds::default().build_id_of(Path::new("/"), &fifo), None);
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl Met {
         };
         let periods = reading.periods(&wanted.hosts)?;
         reading.samples(wanted, |reading, seen| {
-            let stack = met.stacks.of(reading, seen);
+            let stack = met.stacks.number_of(reading, seen);
             met.samples += 1;
             met.span = wider(met.span, seen.time);
             met.hosts.entry(seen.host).or_insert_with(|| {

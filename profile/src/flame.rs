@@ -244,7 +244,7 @@ impl<'a> Met<'a> {
             span = wider(span, seen.time);
             let group = group_of(reading, seen, self.options.grouped);
             let group = group.map_or(0, |group| self.groups.number(&group));
-            let stack = self.stacks.of(reading, seen);
+            let stack = self.stacks.number_of(reading, seen);
             self.counts.entry((group, stack)).or_default()[side] += 1;
             if self.options.shape == Shape::InTime {
                 self.in_time.push((group, seen.time, stack));

@@ -51,7 +51,7 @@ impl HeldProgram {
         Ok(held)
     }
 
-    /// Its number.
+    /// Process ID of the program.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

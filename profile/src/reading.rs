@@ -194,10 +194,11 @@ impl<'a> Reading<'a> {
     fn read_mappings(&mut self, hosts: &[String], events: &mut Events) -> Result<(), ReadError> {
         self.each(&of_hosts(mappings::NAME, hosts), |reading, rows| {
             let numbers = [mappings::ADDRESS, mappings::SIZE_BYTES, mappings::OFFSET_BYTES];
-            let numbers = numbers.map(|column| column.of(rows));
-            let (path, build_id) = (mappings::PATH.of(rows), mappings::BUILD_ID.of(rows));
-            let (pids, inodes) = (mappings::PID.of(rows), mappings::INODE.of(rows));
-            let hosts = mappings::HOST.of(rows);
+            let numbers = numbers.map(|column| column.values_in(rows));
+            let (path, build_id) =
+                (mappings::PATH.values_in(rows), mappings::BUILD_ID.values_in(rows));
+            let (pids, inodes) = (mappings::PID.values_in(rows), mappings::INODE.values_in(rows));
+            let hosts = mappings::HOST.values_in(rows);
             for (row, &time) in times(rows).iter().enumerate() {
                 let host = reading.host(get(&hosts, row));
                 let range = numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
@@ -218,10 +219,10 @@ impl<'a> Reading<'a> {
 
     fn read_threads(&mut self, hosts: &[String], events: &mut Events) -> Result<(), ReadError> {
         self.each(&of_hosts(threads::NAME, hosts), |reading, rows| {
-            let (event, name) = (threads::EVENT.of(rows), threads::CALLED.of(rows));
+            let (event, name) = (threads::EVENT.values_in(rows), threads::CALLED.values_in(rows));
             let numbers = [threads::TID, threads::PID, threads::PARENT_PID, threads::PARENT_TID];
-            let numbers = numbers.map(|column| column.of(rows));
-            let hosts = threads::HOST.of(rows);
+            let numbers = numbers.map(|column| column.values_in(rows));
+            let hosts = threads::HOST.values_in(rows);
             for (row, &time) in times(rows).iter().enumerate() {
                 let [tid, pid, parent, parent_tid] =
                     numbers.each_ref().map(|numbers| get(numbers, row));
@@ -285,8 +286,9 @@ impl<'a> Reading<'a> {
     fn read_made(&mut self, hosts: &[String]) -> Result<(), ReadError> {
         self.each(&of_hosts(jit_symbols::NAME, hosts), |reading, rows| {
             let numbers = [jit_symbols::PID, jit_symbols::ADDRESS, jit_symbols::SIZE_BYTES];
-            let numbers = numbers.map(|column| column.of(rows));
-            let (names, hosts) = (jit_symbols::FUNCTION.of(rows), jit_symbols::HOST.of(rows));
+            let numbers = numbers.map(|column| column.values_in(rows));
+            let (names, hosts) =
+                (jit_symbols::FUNCTION.values_in(rows), jit_symbols::HOST.values_in(rows));
             for (row, &time) in times(rows).iter().enumerate() {
                 let [pid, begin, size] =
                     numbers.each_ref().map(|numbers| get(numbers, row).unwrap_or(0));
@@ -304,8 +306,8 @@ impl<'a> Reading<'a> {
 
     fn read_cgroups(&mut self, hosts: &[String]) -> Result<(), ReadError> {
         self.each(&of_hosts(cgroups::NAME, hosts), |reading, rows| {
-            let (numbers, paths) = (cgroups::CGROUP.of(rows), cgroups::PATH.of(rows));
-            let hosts = cgroups::HOST.of(rows);
+            let (numbers, paths) = (cgroups::CGROUP.values_in(rows), cgroups::PATH.values_in(rows));
+            let hosts = cgroups::HOST.values_in(rows);
             for (row, &from) in times(rows).iter().enumerate() {
                 if let (Some(number), Some(path)) = (get(&numbers, row), get(&paths, row)) {
                     let key = (reading.host(get(&hosts, row)), number);
@@ -347,7 +349,7 @@ impl<'a> Reading<'a> {
         self.each(&selection, |reading, rows| {
             let numbers = [summaries::CPU, summaries::SAMPLES].map(|column| column.of(rows));
             let place = [summaries::PID, summaries::ADDRESS].map(|column| column.of(rows));
-            let hosts = summaries::HOST.of(rows);
+            let hosts = summaries::HOST.values_in(rows);
             for (row, &time) in times(rows).iter().enumerate() {
                 let [cpu, samples] = numbers.each_ref().map(|of| get(of, row).unwrap_or(0));
                 let host = reading.host(get(&hosts, row));
@@ -410,7 +412,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn periods(&mut self, hosts: &[String]) -> Result<Periods, ReadError> {
         let mut periods: BTreeMap<usize, Vec<(i64, u64)>> = BTreeMap::new();
         self.each(&of_hosts(rates::NAME, hosts), |reading, rows| {
-            let (hosts, numbers) = (rates::HOST.of(rows), rates::PERIOD_NS.of(rows));
+            let (hosts, numbers) = (rates::HOST.values_in(rows), rates::PERIOD_NS.values_in(rows));
             for (row, &time) in times(rows).iter().enumerate() {
                 if let Some(period) = get(&numbers, row) {
                     let host = reading.host(get(&hosts, row));
@@ -475,7 +477,7 @@ impl<'a> Reading<'a> {
             let numbers = [file_symbols::OFFSET_BYTES, file_symbols::SIZE_BYTES];
             let numbers = numbers.map(|column| column.of(rows));
             let (build_ids, names) =
-                (file_symbols::BUILD_ID.of(rows), file_symbols::FUNCTION.of(rows));
+                (file_symbols::BUILD_ID.values_in(rows), file_symbols::FUNCTION.values_in(rows));
             for row in 0..rows.num_rows() {
                 if let (Some(build_id), Some(name)) = (get(&build_ids, row), get(&names, row)) {
                     let [offset, size] =
@@ -568,8 +570,8 @@ impl<'a> Reading<'a> {
         };
         let mut lost = Lost::new();
         self.each(&selection, |_, rows| {
-            let (what, count) = (losses::LOSS.of(rows), losses::COUNT.of(rows));
-            let cpus = losses::CPU.of(rows);
+            let (what, count) = (losses::LOSS.values_in(rows), losses::COUNT.values_in(rows));
+            let cpus = losses::CPU.values_in(rows);
             for row in 0..rows.num_rows() {
                 let is_other = |cpu| !wanted.cpus.is_empty() && !wanted.cpus.contains(&cpu);
                 if get(&cpus, row).is_some_and(is_other) {

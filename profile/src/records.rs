@@ -20,7 +20,7 @@ pub struct Carried {
 pub enum Record<'a> {
     /// What ran.
     Sample {
-        /// When.
+        /// When the sample was taken.
         time: u64,
         /// Process and thread.
         ids: Ids,
@@ -35,7 +35,7 @@ pub enum Record<'a> {
     },
     /// Code was mapped.
     Mapping {
-        /// When.
+        /// When the mapping was made.
         time: u64,
         /// Process and thread.
         ids: Ids,
@@ -45,12 +45,12 @@ pub enum Record<'a> {
         build_id: &'a [u8],
         /// The inode of the file where there is no build ID; 0 for what lies in no file.
         inode: u64,
-        /// The file.
+        /// Path of the file, or the kernel's name for the mapping.
         path: &'a [u8],
     },
     /// A thread was named.
     Name {
-        /// When.
+        /// From when on the thread has the name.
         time: u64,
         /// Process and thread.
         ids: Ids,
@@ -61,7 +61,7 @@ pub enum Record<'a> {
     },
     /// A thread began.
     Fork {
-        /// When.
+        /// When the thread began.
         time: u64,
         /// Process and thread.
         ids: Ids,
@@ -70,26 +70,26 @@ pub enum Record<'a> {
     },
     /// A thread ended.
     Exit {
-        /// When.
+        /// When the thread ended.
         time: u64,
         /// Process and thread.
         ids: Ids,
     },
     /// Records found no room.
     Lost {
-        /// How many.
+        /// Number of records that were lost.
         count: u64,
     },
     /// The kernel stopped sampling for a while, because it took too long.
     Throttle,
-    /// Anything else.
+    /// A type that is not read, by its number.
     Other(u32),
 }
 
 /// Process and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ids {
-    /// The process.
+    /// Process ID, in the PID namespace of the one who opened the event.
     pub pid: u32,
     /// The thread.
     pub tid: u32,

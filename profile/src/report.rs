@@ -113,7 +113,7 @@ pub struct Line {
 pub struct Loss {
     /// What was lost, in the word of the table `losses`.
     pub what: String,
-    /// How much.
+    /// Samples or records, depending on what was lost.
     pub count: u64,
 }
 
@@ -222,7 +222,7 @@ fn count<'a>(
     let mut take = |reading: &mut Reading<'_>, seen: &Seen<'_>, samples: u64| {
         span = wider(span, seen.time);
         let other = name_of(reading, seen, options.by);
-        *counts.entry((stacks.of(reading, seen), other)).or_default() += samples;
+        *counts.entry((stacks.number_of(reading, seen), other)).or_default() += samples;
     };
     match options.of {
         Of::Samples => reading.samples(&options.wanted, |reading, seen| {

@@ -40,7 +40,7 @@ pub enum AlertEventKind {
 /// An event of an alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertEvent {
-    /// When.
+    /// Instant of the event.
     pub at: WallTime,
     /// What happened to the alert.
     pub kind: AlertEventKind,
@@ -55,7 +55,7 @@ pub struct AlertEvent {
 /// A time at which something was said, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// When.
+    /// Instant at which it was said.
     pub at: WallTime,
     /// For people.
     pub text: String,
@@ -163,11 +163,13 @@ pub fn events(rows: &RecordBatch) -> Vec<AlertEvent> {
     let times = rows
         .column_by_name("time")
         .and_then(|column| column.as_primitive_opt::<TimestampNanosecondType>());
-    let (Some(times), Some(kinds)) = (times, tables::events::EVENT.of(rows)) else {
+    let (Some(times), Some(kinds)) = (times, tables::events::EVENT.values_in(rows)) else {
         return Vec::new();
     };
-    let (devices, objects) = (tables::events::DEVICE.of(rows), tables::events::OBJECT.of(rows));
-    let (said, counts) = (tables::events::TEXT.of(rows), tables::events::COUNT.of(rows));
+    let (devices, objects) =
+        (tables::events::DEVICE.values_in(rows), tables::events::OBJECT.values_in(rows));
+    let (said, counts) =
+        (tables::events::TEXT.values_in(rows), tables::events::COUNT.values_in(rows));
     (0..rows.num_rows())
         .filter_map(|row| {
             AlertEvent::new(

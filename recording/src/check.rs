@@ -49,11 +49,11 @@ pub struct CheckReport {
 /// One thing that is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The file.
+    /// Path of the file that is damaged.
     pub path: PathBuf,
     /// The octet in it, where one can be named.
     pub at: Option<u64>,
-    /// What is wrong.
+    /// Description of the damage, for people.
     pub what: String,
 }
 
@@ -63,7 +63,7 @@ pub enum CheckError {
     /// Its files cannot be compared with what should be there.
     #[error("cannot check recording `{path}`")]
     Read {
-        /// The directory.
+        /// Recording that was to be checked.
         path: PathBuf,
         /// What the reader met.
         source: Box<ReadError>,
@@ -71,7 +71,7 @@ pub enum CheckError {
     /// The directory is no recording that this program reads.
     #[error("cannot check recording `{path}`")]
     Identity {
-        /// The directory.
+        /// Directory that was to be a recording.
         path: PathBuf,
         /// What is wrong with `recording.toml`.
         source: IdentityError,
@@ -79,7 +79,7 @@ pub enum CheckError {
     /// The files cannot be listed.
     #[error("cannot check recording `{path}`")]
     List {
-        /// The directory.
+        /// Recording whose files could not be listed.
         path: PathBuf,
         /// Which directory cannot be listed.
         source: ListError,

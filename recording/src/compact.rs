@@ -85,7 +85,7 @@ pub enum CompactError {
     /// The segment cannot be read.
     #[error("cannot compact segment `{path}`")]
     Segment {
-        /// The segment.
+        /// Segment that was to be compacted.
         path: PathBuf,
         /// What the segment's reader met.
         source: ReadSegmentError,
@@ -93,7 +93,7 @@ pub enum CompactError {
     /// A Parquet file could not be written.
     #[error("cannot write `{path}`")]
     Parquet {
-        /// The file.
+        /// Parquet file that was to be written.
         path: PathBuf,
         /// What the writer of Parquet met.
         source: ParquetError,
@@ -376,7 +376,7 @@ fn write_table(
         for part in parts {
             let batch = gatherer.batch(part)?;
             file.write(&batch)?;
-            let polls = polls.map(|polls| polls.of(rows.index, part)).transpose()?;
+            let polls = polls.map(|polls| polls.times_of(rows.index, part)).transpose()?;
             summary.add(&batch, polls.as_ref()).map_err(parquet_error(segment))?;
             drop((batch, polls));
             summary_files.write(segment, files, &mut summary)?;

@@ -36,7 +36,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AlertRequest {
-    /// What is said.
+    /// Whether the alert is acknowledged or silenced.
     pub action: AlertWord,
     /// Name of the rule.
     pub rule: String,
@@ -79,7 +79,7 @@ pub enum AskError {
     /// Nobody listens.
     #[error("no measurement is writing into {}", dir.display())]
     Nobody {
-        /// The recording.
+        /// Recording without a running measurement.
         dir: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -87,7 +87,7 @@ pub enum AskError {
     /// The conversation broke.
     #[error("the measurement that writes into {} did not answer", dir.display())]
     Broken {
-        /// The recording.
+        /// Recording of the measurement.
         dir: PathBuf,
         /// What the system says.
         source: io::Error,

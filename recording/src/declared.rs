@@ -134,7 +134,7 @@ pub(crate) fn streams_without(dir: &Path, table: &str) -> Result<BTreeSet<String
 /// Why the tables of a writer could not be added.
 #[derive(Debug)]
 pub(crate) struct AddError {
-    /// The file.
+    /// The `tables.json` that could not be read or written.
     pub(crate) path: PathBuf,
     /// What the system said.
     pub(crate) source: io::Error,

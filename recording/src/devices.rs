@@ -62,7 +62,7 @@ pub enum DevicesError {
     System {
         /// What was being done.
         doing: &'static str,
-        /// The file.
+        /// Path of the `devices.json`.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -70,7 +70,7 @@ pub enum DevicesError {
     /// The file is not what it should be.
     #[error("`{path}` cannot be understood")]
     Syntax {
-        /// The file.
+        /// Path of the `devices.json`.
         path: PathBuf,
         /// What the parser says.
         source: serde_json::Error,

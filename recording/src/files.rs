@@ -34,7 +34,7 @@ pub struct Listing {
 pub(crate) struct KnownSegment {
     /// The stream's name.
     pub(crate) stream: String,
-    /// Where it lies.
+    /// Path of the segment.
     pub(crate) path: PathBuf,
     /// What was noted when it ended.
     pub(crate) ended: Arc<EndedSegment>,
@@ -47,7 +47,7 @@ pub(crate) struct KnownSegment {
 pub(crate) struct PutAside {
     /// The stream's name.
     pub(crate) stream: String,
-    /// Where it lies.
+    /// Path of the segment, with the name that it was given.
     pub(crate) path: PathBuf,
     /// Sequence number of its first frame, where its name tells it.
     pub(crate) first: Option<u64>,

@@ -101,7 +101,7 @@ pub enum InventoryError {
     /// The directory is no recording that this program reads.
     #[error("cannot read recording `{path}`")]
     Identity {
-        /// The directory.
+        /// Directory that was to be a recording.
         path: PathBuf,
         /// What is wrong with `recording.toml`.
         source: IdentityError,
@@ -109,7 +109,7 @@ pub enum InventoryError {
     /// The files cannot be listed.
     #[error("cannot read recording `{path}`")]
     Read {
-        /// The directory.
+        /// Directory that could not be listed.
         path: PathBuf,
         /// What the reader met.
         source: Box<ReadError>,

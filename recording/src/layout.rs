@@ -113,7 +113,7 @@ pub struct SegmentFile {
     pub stream: String,
     /// Sequence number of its first frame.
     pub first: u64,
-    /// Where it lies.
+    /// Path of the segment.
     pub path: PathBuf,
     /// The file, open for reading.
     pub file: File,
@@ -131,7 +131,7 @@ pub struct ParquetFile {
     pub hour: i64,
     /// Its name taken apart.
     pub name: ParquetName,
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
     /// What the stream's manifest says of it; `None` when an earlier version wrote it.
     pub claim: Option<Claim>,

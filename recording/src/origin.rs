@@ -179,7 +179,7 @@ impl Received {
     }
 
     /// The numbers of a source.
-    pub fn of(&self, source: &Source) -> Option<&Ranges> {
+    pub fn ranges_of(&self, source: &Source) -> Option<&Ranges> {
         self.0.get(source)
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A file of a recording that cannot be read wholly, is missing, or does not belong there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// The file.
+    /// Path of the file, also if it is missing.
     pub path: PathBuf,
     /// What is wrong with it.
     pub what: String,

@@ -131,7 +131,7 @@ pub enum ReadError {
     /// There is no such table.
     #[error("`{dir}` has no table `{table}`; it has {}", listed(.known))]
     UnknownTable {
-        /// The recording.
+        /// Recording that was asked.
         dir: PathBuf,
         /// The table asked for.
         table: String,

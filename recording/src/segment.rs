@@ -56,7 +56,7 @@ pub enum ReadSegmentError {
     /// The system refused.
     #[error("cannot read segment `{path}`")]
     System {
-        /// The segment.
+        /// Segment that was to be read.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -64,7 +64,7 @@ pub enum ReadSegmentError {
     /// The segment's first frame is damaged, frames behind it are not.
     #[error("the head of segment `{path}` is damaged: nobody knows what its rows are")]
     Head {
-        /// The segment.
+        /// Segment with the damaged head.
         path: PathBuf,
     },
     /// The segment was written by a newer version.
@@ -73,7 +73,7 @@ pub enum ReadSegmentError {
          {FORMAT_VERSION}"
     )]
     Newer {
-        /// The segment.
+        /// Segment of the newer version.
         path: PathBuf,
         /// Its format version.
         found: u32,
@@ -81,7 +81,7 @@ pub enum ReadSegmentError {
     /// A frame's checksum is right and its contents are not of the segment's schema.
     #[error("frame {sequence} of segment `{path}` does not fit the schema in its head")]
     Schema {
-        /// The segment.
+        /// Segment with the frame.
         path: PathBuf,
         /// The frame.
         sequence: u64,

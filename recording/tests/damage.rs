@@ -324,7 +324,7 @@ fn no_senseless_frame_of_symbols_gives_a_row_the_name_of_another() {
             }
             frames[frame].1[at] = to;
             let dir = base.path().join("damaged");
-            copy_tree(&whole, &dir);
+            copy_tree(&whole, &dir).unwrap();
             std::fs::write(dir.join(segment), sealed(&frames)).unwrap();
             for state in ["in the log", "compacted"] {
                 let what = format!("octet {at} of frame {frame} is {to}, {state}");
@@ -386,7 +386,7 @@ fn rows_of_another_time_than_their_frame_says_are_left_out_and_told() {
         let other = if field.start == 24 { time + 1 } else { time - 1 };
         rows.0[field].copy_from_slice(&other.to_le_bytes());
         let dir = base.path().join("damaged");
-        copy_tree(&whole, &dir);
+        copy_tree(&whole, &dir).unwrap();
         let segment = dir.join(segment.strip_prefix(&whole).unwrap());
         std::fs::write(&segment, sealed(&frames)).unwrap();
         let found = answers(&dir);

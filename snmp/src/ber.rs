@@ -65,13 +65,13 @@ pub enum DecodeError {
     /// A type that SNMP does not have.
     #[error("type {found:#04x} is no SNMP value")]
     UnknownType {
-        /// The type.
+        /// Tag octet of the value.
         found: u8,
     },
     /// A number without octets, or too large for its type.
     #[error("a number of type {tag:#04x} has {octets} octets, too few or too many for its type")]
     Number {
-        /// The type.
+        /// Tag octet of the number.
         tag: u8,
         /// Content octets.
         octets: usize,
@@ -79,7 +79,7 @@ pub enum DecodeError {
     /// An IpAddress that is not 4 octets long, or a NULL with content.
     #[error("a value of type {tag:#04x} has {octets} octets, which its type does not allow")]
     Size {
-        /// The type.
+        /// Tag octet of the value.
         tag: u8,
         /// Content octets.
         octets: usize,
@@ -96,7 +96,7 @@ pub enum DecodeError {
     /// A PDU type that is not spoken here.
     #[error("PDU type {found:#04x} is not a response, report, or request of v1, v2c or v3")]
     PduType {
-        /// The type.
+        /// Tag octet of the PDU.
         found: u8,
     },
     /// The community is another one.

@@ -39,7 +39,7 @@ pub struct ClientOptions {
 #[derive(Debug, Error)]
 #[error("cannot open a UDP socket to {address}")]
 pub struct ConnectError {
-    /// The agent.
+    /// Address of the agent.
     pub address: SocketAddr,
     /// What the system said.
     #[source]
@@ -52,7 +52,7 @@ pub enum RequestError {
     /// Nothing came that could be used.
     #[error("{} {address} after {attempts} attempts of {timeout}", heard(*.unreadable))]
     Timeout {
-        /// The agent.
+        /// Address of the agent.
         address: SocketAddr,
         /// How often the request was sent.
         attempts: u32,
@@ -67,21 +67,21 @@ pub enum RequestError {
     /// The host says that nothing listens there (ICMP port unreachable).
     #[error("nothing listens at {address}")]
     NothingListens {
-        /// The agent.
+        /// Address at which nothing listens.
         address: SocketAddr,
     },
     /// The agent refuses the request.
     #[error("{address} does not accept the request")]
     Refused {
-        /// The agent.
+        /// Address of the agent.
         address: SocketAddr,
-        /// What it said.
+        /// Reason that the agent reported.
         source: ReceiveError,
     },
     /// The agent answered with an error.
     #[error("{address} answered {} for `{}`", error_status_name(*.status), .oid.as_ref().map_or_else(|| "the request".into(), ToString::to_string))]
     Status {
-        /// The agent.
+        /// Address of the agent.
         address: SocketAddr,
         /// The error status.
         status: i32,
@@ -91,13 +91,13 @@ pub enum RequestError {
     /// The answer has other names than the request.
     #[error("{address} answered with other names than it was asked for")]
     OtherNames {
-        /// The agent.
+        /// Address of the agent.
         address: SocketAddr,
     },
     /// A walk cannot go on.
     #[error("cannot walk {address}")]
     Walk {
-        /// The agent.
+        /// Address of the agent that was walked.
         address: SocketAddr,
         /// How its answers stopped the walk.
         source: WalkError,
@@ -105,7 +105,7 @@ pub enum RequestError {
     /// The socket failed.
     #[error("cannot send to or receive from {address}")]
     Socket {
-        /// The agent.
+        /// Address to which the socket is connected.
         address: SocketAddr,
         /// What the system said.
         source: io::Error,

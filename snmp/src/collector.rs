@@ -71,7 +71,7 @@ pub enum Command {
     },
     /// The names of a device are resolved.
     Resolved {
-        /// The device.
+        /// Ordinal of the device that was resolved.
         ordinal: u32,
         /// What it is to be asked.
         plan: DevicePlan,
@@ -80,14 +80,14 @@ pub enum Command {
     },
     /// Interval, timeout or rate cap of a device have changed.
     Respecify {
-        /// The device.
+        /// Ordinal of the device that was changed.
         ordinal: u32,
         /// As it is from now on; its address and credentials are as before.
         spec: DeviceSpec,
     },
     /// The names of a device could not be resolved.
     Unresolved {
-        /// The device.
+        /// Ordinal of the device that was not resolved.
         ordinal: u32,
         /// What a person is told of it.
         problem: String,
@@ -140,7 +140,7 @@ pub enum Notice {
 /// The collector at one moment, sent once a second.
 #[derive(Debug, Clone)]
 pub struct Status {
-    /// When.
+    /// Moment at which the counts were read.
     pub at: WallTime,
     /// What the core counts.
     pub counts: Counts,
@@ -629,7 +629,6 @@ impl<O: Outlet> Collector<O> {
 /// Why a wait of the collector cannot fail.
 const WAITS: &str = "the kernel has memory for three descriptors";
 
-/// Lets this span pass.
 fn nap(span: Nanos) {
     wait(&mut [], Some(span)).expect(WAITS);
 }

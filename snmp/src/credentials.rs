@@ -66,7 +66,7 @@ pub enum CredentialsError {
     /// The user's name has no octets or too many (RFC 3414, usmUserName).
     #[error("user name `{user}` has {octets} octets, and SNMPv3 wants 1 to 32")]
     UserName {
-        /// The name.
+        /// User name that was refused.
         user: String,
         /// How many octets the password has.
         octets: usize,

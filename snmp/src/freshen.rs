@@ -42,7 +42,7 @@ pub struct Cache {
 pub enum Decision {
     /// Set its timeout to 0; it is `from` seconds now.
     Set {
-        /// Seconds.
+        /// Present timeout of the cache, seconds.
         from: u32,
     },
     /// Its timeout is 0 already, set by somebody else, who will want it back.
@@ -100,7 +100,7 @@ pub enum FreshenError {
     Set {
         /// The setting of the agent's cache that is written.
         object: Oid,
-        /// The value.
+        /// Timeout that was to be set, seconds.
         seconds: u32,
         /// How the agent refused.
         source: RequestError,

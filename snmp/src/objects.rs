@@ -95,7 +95,7 @@ pub enum LookupError {
     /// The index is no row of dotted numbers.
     #[error("the index of `{text}` is not made of whole numbers with dots between them")]
     Index {
-        /// The whole text.
+        /// Name and index as they were written.
         text: String,
     },
     /// It starts with a digit and is no OID.

@@ -138,13 +138,13 @@ pub enum ParseOidError {
     Arc {
         /// The part between two dots that is no number of 32 bits.
         arc: String,
-        /// The whole text.
+        /// Text in which the arc was read.
         text: String,
     },
     /// Fewer than two arcs, or more than [`ARCS_MAX`].
     #[error("`{text}` has {arcs} arcs, and an object identifier has 2 to {ARCS_MAX}")]
     Length {
-        /// The whole text.
+        /// Text with too few or too many arcs.
         text: String,
         /// How many arcs it has.
         arcs: usize,
@@ -154,7 +154,7 @@ pub enum ParseOidError {
         "`{text}` starts with `{first}.{second}`, but only 0.0 to 0.39, 1.0 to 1.39 and 2.* exist"
     )]
     Root {
-        /// The whole text.
+        /// Text that begins with these arcs.
         text: String,
         /// Its first arc.
         first: u32,

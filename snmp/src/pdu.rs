@@ -63,7 +63,7 @@ pub enum ErrorStatus {
     BadValue = 3,
     /// v1: the object cannot be written.
     ReadOnly = 4,
-    /// Anything else.
+    /// An error for which there is no other status.
     GenErr = 5,
     /// The view does not hold the object.
     NoAccess = 6,

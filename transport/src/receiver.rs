@@ -68,7 +68,7 @@ pub enum Output {
         ticket: Ticket,
         /// The stream that it belongs to.
         place: Place,
-        /// The block.
+        /// Rows with their origin, as they came.
         rows: PackedRows,
     },
     /// Put what is known of a cluster's devices beside its rows.
@@ -428,7 +428,7 @@ impl Receiver {
         let mut lost = BTreeSet::new();
         for (ticket, (origin, bytes)) in earlier {
             release(&mut self.unsynced, &origin.source.sender, bytes);
-            let ranges = received.of(&origin.source);
+            let ranges = received.ranges_of(&origin.source);
             match ranges.map(|ranges| ranges.missing(origin.first, origin.last)) {
                 Some(0) if found.contains(&ticket) => {}
                 Some(0) => acknowledged.push(origin),
@@ -527,7 +527,8 @@ impl Receiver {
             let (boot, stream) = (*boot, stream.clone());
             let source = Source { sender: hello.sender.clone(), boot, stream: stream.clone() };
             let place = Place::new(hello.cluster.as_deref(), &stream);
-            let durable = self.stores.get(&place).and_then(|store| store.durable.of(&source));
+            let durable =
+                self.stores.get(&place).and_then(|store| store.durable.ranges_of(&source));
             let spans = ranges.iter().filter(|(first, last)| first <= last);
             let within = durable.into_iter().flat_map(|durable| {
                 spans.clone().flat_map(|&(first, last)| durable.within(first, last))
@@ -634,7 +635,7 @@ impl Receiver {
         let Some(store) = self.stores.get(&place) else { return Ok(()) };
         if store.has(source, *first) {
             self.counts.repeated += 1;
-            let durable = store.durable.of(source).cloned().unwrap_or_default();
+            let durable = store.durable.ranges_of(source).cloned().unwrap_or_default();
             self.acknowledge_if_synced(origin, &durable);
             return Ok(());
         }

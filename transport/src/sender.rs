@@ -94,7 +94,7 @@ pub enum OfferError {
     /// The block cannot say where it comes from.
     #[error("a block cannot be numbered")]
     Origin {
-        /// What is wrong.
+        /// Why no origin could be written into the block.
         source: PackError,
     },
 }

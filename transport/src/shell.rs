@@ -41,7 +41,7 @@ pub enum StartError {
     /// The spool's directory cannot be used.
     #[error("cannot use `{path}` as a spool")]
     Spool {
-        /// The directory.
+        /// Directory named for the spool.
         path: std::path::PathBuf,
         /// What the system said.
         source: io::Error,

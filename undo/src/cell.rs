@@ -9,7 +9,7 @@ use crate::bytes_of_inside;
 use crate::log::Log;
 use crate::state::{Change, Place, State};
 #[cfg(feature = "wire")]
-use crate::{WireError, put, take};
+use crate::{WireError, read_value, write_value};
 
 /// A value that fits into 64 bits and comes back from them unchanged.
 pub trait Word: Copy {
@@ -103,7 +103,7 @@ impl<T: Word> Cell<T> {
         Self(value)
     }
 
-    /// The value.
+    /// The present value, by copy.
     pub fn get(&self) -> T {
         self.0
     }
@@ -135,12 +135,12 @@ impl<T: Word> State for Cell<T> {
 
     #[cfg(feature = "wire")]
     fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
-        put(&self.0.to_word(), into)
+        write_value(&self.0.to_word(), into)
     }
 
     #[cfg(feature = "wire")]
     fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
-        self.0 = T::from_word(take(from)?);
+        self.0 = T::from_word(read_value(from)?);
         Ok(())
     }
 }
@@ -156,7 +156,7 @@ impl<T: Send + 'static> Held<T> {
         Self(value)
     }
 
-    /// The value.
+    /// The present value.
     pub fn get(&self) -> &T {
         &self.0
     }
@@ -186,7 +186,7 @@ impl<T: Send + Wire + 'static> State for Held<T> {
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
         let mine = change.is_at(self);
         if mine {
-            self.0 = change.take();
+            self.0 = change.old_value();
         }
         mine
     }

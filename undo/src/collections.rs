@@ -81,8 +81,8 @@ impl<T: Send + Wire + 'static> State for List<T> {
         }
         match change.word() {
             done::PUSHED_BACK => drop(self.0.pop()),
-            done::POPPED_BACK => self.0.push(change.take()),
-            word => self.0[done::index(word)] = change.take(),
+            done::POPPED_BACK => self.0.push(change.old_value()),
+            word => self.0[done::index(word)] = change.old_value(),
         }
         true
     }
@@ -165,8 +165,8 @@ impl<T: Send + Wire + 'static> State for Deque<T> {
         match change.word() {
             done::PUSHED_BACK => drop(self.0.pop_back()),
             done::PUSHED_FRONT => drop(self.0.pop_front()),
-            done::POPPED_BACK => self.0.push_back(change.take()),
-            _ => self.0.push_front(change.take()),
+            done::POPPED_BACK => self.0.push_back(change.old_value()),
+            _ => self.0.push_front(change.old_value()),
         }
         true
     }

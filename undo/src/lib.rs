@@ -71,4 +71,4 @@ pub use state::{Change, Place, State};
 #[cfg(feature = "wire")]
 use wire::bytes_of_inside;
 #[cfg(feature = "wire")]
-pub use wire::{Wire, WireError, put, take};
+pub use wire::{Wire, WireError, read_value, write_value};

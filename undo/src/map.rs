@@ -113,7 +113,7 @@ impl<K: Ord + Send + Wire + 'static, V: Send + Wire + 'static> State for Map<K, 
         if !change.is_at(self) {
             return false;
         }
-        match change.take::<(K, Option<V>)>() {
+        match change.old_value::<(K, Option<V>)>() {
             (key, Some(value)) => drop(self.0.insert(key, value)),
             (key, None) => drop(self.0.remove(&key)),
         }

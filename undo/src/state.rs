@@ -52,7 +52,7 @@ impl<'a> Change<'a> {
     ///
     /// # Panics
     /// If the change kept no value of this type, or it is taken twice.
-    pub fn take<T: 'static>(&mut self) -> T {
+    pub fn old_value<T: 'static>(&mut self) -> T {
         self.took_value = true;
         let kept = self.value.as_mut().and_then(|value| value.take());
         *kept.and_then(|kept| kept.downcast().ok()).expect("a field takes what it kept")

@@ -30,7 +30,7 @@ impl WireError {
 ///
 /// # Errors
 /// If its type leaves out fields or lets readers guess, as some of [`serde`]'s attributes ask.
-pub fn put<T: Serialize>(value: &T, into: &mut Vec<u8>) -> Result<(), WireError> {
+pub fn write_value<T: Serialize>(value: &T, into: &mut Vec<u8>) -> Result<(), WireError> {
     *into = postcard::to_extend(value, std::mem::take(into)).map_err(WireError::of::<T>)?;
     Ok(())
 }
@@ -39,7 +39,7 @@ pub fn put<T: Serialize>(value: &T, into: &mut Vec<u8>) -> Result<(), WireError>
 ///
 /// # Errors
 /// If there is none.
-pub fn take<T: DeserializeOwned>(from: &mut &[u8]) -> Result<T, WireError> {
+pub fn read_value<T: DeserializeOwned>(from: &mut &[u8]) -> Result<T, WireError> {
     let (value, rest) = postcard::take_from_bytes(from).map_err(WireError::of::<T>)?;
     *from = rest;
     Ok(value)
@@ -109,11 +109,11 @@ macro_rules! bytes_of_arms {
 macro_rules! bytes_of_copied {
     () => {
         fn save(&self, into: &mut ::std::vec::Vec<u8>) -> Result<(), $crate::WireError> {
-            $crate::put(self, into)
+            $crate::write_value(self, into)
         }
 
         fn load(&mut self, from: &mut &[u8]) -> Result<(), $crate::WireError> {
-            *self = $crate::take(from)?;
+            *self = $crate::read_value(from)?;
             Ok(())
         }
     };
@@ -123,11 +123,11 @@ macro_rules! bytes_of_copied {
 macro_rules! bytes_of_inside {
     () => {
         fn save(&self, into: &mut Vec<u8>) -> Result<(), $crate::WireError> {
-            $crate::put(&self.0, into)
+            $crate::write_value(&self.0, into)
         }
 
         fn load(&mut self, from: &mut &[u8]) -> Result<(), $crate::WireError> {
-            self.0 = $crate::take(from)?;
+            self.0 = $crate::read_value(from)?;
             Ok(())
         }
     };

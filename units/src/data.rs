@@ -59,7 +59,7 @@ const RATES_PRINTED: &[(&str, u64)] = &[
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// No data.
     pub const ZERO: Self = Self(0);
 
     /// An amount of so many bytes.

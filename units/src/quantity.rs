@@ -6,7 +6,7 @@ pub enum ParseQuantityError {
     /// The text does not begin with a decimal number.
     #[error("`{text}` does not begin with a number; write for example `{example}`")]
     Number {
-        /// The text as given.
+        /// What was to be a quantity.
         text: String,
         /// A correct text of the same kind.
         example: &'static str,
@@ -14,7 +14,7 @@ pub enum ParseQuantityError {
     /// The number has no unit, or one that this kind of quantity does not know.
     #[error("`{text}` has no known unit; allowed are {allowed}")]
     Unit {
-        /// The text as given.
+        /// What was to be a quantity.
         text: String,
         /// The units that are understood.
         allowed: &'static str,
@@ -22,7 +22,7 @@ pub enum ParseQuantityError {
     /// The unit means different things to different people.
     #[error("`{text}` has no known unit; did you mean `{number}{}` or `{number}{}`?", meant[0], meant[1])]
     Ambiguous {
-        /// The text as given.
+        /// The quantity with the ambiguous unit.
         text: String,
         /// The number that stands before the unit.
         number: String,
@@ -34,7 +34,7 @@ pub enum ParseQuantityError {
         "`{text}` has its units in another order than from great to small; write for example `{example}`"
     )]
     Order {
-        /// The text as given.
+        /// The whole quantity, with all its numbers.
         text: String,
         /// A correct text of the same kind.
         example: &'static str,
@@ -42,7 +42,7 @@ pub enum ParseQuantityError {
     /// The value is finer than the smallest unit, or larger than 64 bits hold.
     #[error("`{text}` cannot be kept exactly in 64 bits")]
     Range {
-        /// The text as given.
+        /// The quantity that does not fit.
         text: String,
     },
 }

@@ -63,7 +63,7 @@ enum ExportError {
     /// A file could not be written.
     #[error("cannot write `{path}`")]
     Write {
-        /// The file.
+        /// File that was to be written.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -71,7 +71,7 @@ enum ExportError {
     /// The file is there already.
     #[error("`{path}` exists already")]
     Exists {
-        /// The file.
+        /// File that would have been overwritten.
         path: PathBuf,
     },
 }

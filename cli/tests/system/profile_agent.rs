@@ -291,8 +291,8 @@ fn functions_of_a_program_that_only_its_host_had_are_named_after_it_is_gone() {
     for rows in recording.scan(&Selection::all("file_symbols")).unwrap() {
         let rows = rows.unwrap();
         let (build_ids, begins) = (
-            file_symbols::BUILD_ID.of(&rows).unwrap(),
-            file_symbols::OFFSET_BYTES.of(&rows).unwrap(),
+            file_symbols::BUILD_ID.values_in(&rows).unwrap(),
+            file_symbols::OFFSET_BYTES.values_in(&rows).unwrap(),
         );
         for row in 0..rows.num_rows() {
             files.insert(build_ids.get(row).unwrap().to_owned());

@@ -17,7 +17,7 @@ pub(crate) enum TaggingError {
     Run {
         /// The host whose frames were to be tagged.
         host: String,
-        /// Why not.
+        /// Why `tc` could not be started.
         #[source]
         source: io::Error,
     },
@@ -26,7 +26,7 @@ pub(crate) enum TaggingError {
     Refused {
         /// The host whose frames were to be tagged.
         host: String,
-        /// What it says.
+        /// Standard error of `tc`.
         said: String,
     },
 }

@@ -67,7 +67,7 @@ pub struct Stream {
     pub from: usize,
     /// The host that receives; the same one for ranks of one host.
     pub to: usize,
-    /// How much.
+    /// Size of the transfer.
     pub bytes: Bytes,
     /// Tells connections between the same hosts apart.
     pub label: u64,

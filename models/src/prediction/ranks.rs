@@ -27,7 +27,7 @@ pub enum Op {
         to: u32,
         /// What both call the message.
         tag: u32,
-        /// How much.
+        /// Size of the message.
         bytes: u64,
     },
     /// Begins to receive the next message of a sender with this tag; [`Op::Wait`] waits for it.

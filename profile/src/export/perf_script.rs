@@ -22,7 +22,7 @@ pub(super) fn write(
     let periods = reading.periods(&wanted.hosts)?;
     let mut failed = None;
     reading.samples(wanted, |reading, seen| {
-        let stack = met.stacks.of(reading, seen);
+        let stack = met.stacks.number_of(reading, seen);
         // It came since the first pass; the next export has it.
         let Some(places) = met.stacks.known(stack, frames.len()) else { return Goes::On };
         let called = hashing.name(Named::Process, &reading.called(seen.time, seen.thread()));

@@ -125,9 +125,9 @@ impl Reading<'_> {
         take: &mut impl FnMut(&mut Self, &Seen<'_>) -> Goes,
     ) -> Goes {
         let numbers = [samples::TID, samples::PID, samples::ADDRESS, samples::CPU];
-        let numbers = numbers.map(|column| column.of(rows));
-        let (cgroup, stack) = (samples::CGROUP.of(rows), samples::STACK.of(rows));
-        let hosts = samples::HOST.of(rows);
+        let numbers = numbers.map(|column| column.values_in(rows));
+        let (cgroup, stack) = (samples::CGROUP.values_in(rows), samples::STACK.values_in(rows));
+        let hosts = samples::HOST.values_in(rows);
         let mut of_host: Option<(&str, usize)> = None;
         for (row, &time) in times(rows).iter().enumerate() {
             let [tid, pid, address, cpu] =

@@ -91,7 +91,7 @@ impl Stacks {
     }
 
     /// The number of a sample's stack.
-    pub(crate) fn of(&mut self, reading: &Reading<'_>, seen: &Seen<'_>) -> u32 {
+    pub(crate) fn number_of(&mut self, reading: &Reading<'_>, seen: &Seen<'_>) -> u32 {
         let text = if self.callers == Callers::Kept { seen.stack } else { "" };
         let callers = match self.texts.get(text) {
             Some(&number) => number,

@@ -139,8 +139,8 @@ fn processes_that_live_for_a_moment_are_named_wherever_they_were_loaded() {
     for rows in mapped.scan(&Selection::all("mappings")).unwrap() {
         let rows = rows.unwrap();
         let (path, address) = (
-            meikyo_profile::tables::mappings::PATH.of(&rows).unwrap(),
-            meikyo_profile::tables::mappings::ADDRESS.of(&rows).unwrap(),
+            meikyo_profile::tables::mappings::PATH.values_in(&rows).unwrap(),
+            meikyo_profile::tables::mappings::ADDRESS.values_in(&rows).unwrap(),
         );
         let own = |row: &usize| path.get(*row) == program.path().to_str();
         addresses.extend((0..rows.num_rows()).filter(own).map(|row| address.get(row)));
@@ -215,7 +215,7 @@ fn a_budget_lowers_the_rate_and_the_recording_says_so() {
     for rows in recorded.open().scan(&Selection::all(rates::NAME)).unwrap() {
         let rows = rows.unwrap();
         let (reason, period) =
-            (rates::REASON.of(&rows).unwrap(), rates::PERIOD_NS.of(&rows).unwrap());
+            (rates::REASON.values_in(&rows).unwrap(), rates::PERIOD_NS.values_in(&rows).unwrap());
         let row = |row| (reason.get(row).unwrap().to_owned(), period.get(row).unwrap());
         periods.extend((0..rows.num_rows()).map(row));
     }

@@ -153,7 +153,7 @@ impl SummaryFiles {
         files: &mut NewFiles<'_>,
         summary: &mut TableSummary<'_>,
     ) -> Result<(), CompactError> {
-        let Some((schema, levels)) = summary.take().map_err(parquet_error(segment))? else {
+        let Some((schema, levels)) = summary.take_rows().map_err(parquet_error(segment))? else {
             return Ok(());
         };
         for (lane, rows) in levels.enumerate() {

@@ -156,7 +156,7 @@ impl<'a> Gatherer<'a> {
             self.columns.iter().map(|&column| self.begin(column, part.rows)).collect();
         let (mut payload, mut taken, mut first) = (Vec::new(), Vec::new(), 0);
         for frame in self.table.frames {
-            places.take(self.index.of_rows(first, frame.rows()), &mut taken);
+            places.locate(self.index.of_rows(first, frame.rows()), &mut taken);
             first += frame.rows();
             if taken.is_empty() {
                 continue;
@@ -319,7 +319,7 @@ impl Places {
     }
 
     /// Which of a frame's rows the part has, and where.
-    fn take(&mut self, ids: impl Iterator<Item = u32>, taken: &mut Vec<Taken>) {
+    fn locate(&mut self, ids: impl Iterator<Item = u32>, taken: &mut Vec<Taken>) {
         taken.clear();
         for (row, id) in ids.enumerate() {
             let next = &mut self.next[id as usize];

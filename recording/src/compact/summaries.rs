@@ -182,7 +182,11 @@ impl<'a> Polls<'a> {
     }
 
     /// The polls of the devices of a part of the table of `index`.
-    pub(super) fn of(&self, index: &SeriesIndex, part: &Part) -> Result<PollTimes, CompactError> {
+    pub(super) fn times_of(
+        &self,
+        index: &SeriesIndex,
+        part: &Part,
+    ) -> Result<PollTimes, CompactError> {
         let devices: BTreeSet<_> = part.series.iter().filter_map(|&id| index.device(id)).collect();
         let series = devices.iter().filter_map(|device| self.devices.get(device));
         let part = Part::of(self.index, series.flat_map(|(series, _)| series.iter().copied()));
@@ -216,7 +220,7 @@ impl TableSummary<'_> {
     /// The rows of the summary that were not taken yet, level by level, and their schema; `None`
     /// when nothing of the table is summarised.
     #[expect(clippy::type_complexity, reason = "said once")]
-    pub(super) fn take(
+    pub(super) fn take_rows(
         &mut self,
     ) -> Result<
         Option<(&TableSchema, impl Iterator<Item = Result<RecordBatch, ArrowError>>)>,

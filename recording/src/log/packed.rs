@@ -396,7 +396,7 @@ pub(crate) fn unpack(
         texts_of(&mut octets, &mut number).ok_or_else(|| wrong("its texts are damaged"))?;
     let mut columns = Vec::with_capacity(prefix.columns.len());
     for (kind, name) in &prefix.columns {
-        let column = Column::take(&mut octets, prefix.rows, (*kind, name));
+        let column = Column::decode(&mut octets, prefix.rows, (*kind, name));
         columns.push(column.ok_or_else(|| wrong("a column is damaged"))?);
     }
     if !octets.0.is_empty() {
@@ -432,7 +432,7 @@ fn unpack_sections(
     let numbers = words_of(&mut octets, &mut room, &mut reader, &mut number);
     let numbers = numbers.ok_or_else(|| wrong("its texts are damaged"))?;
     let kinds = prefix.columns.iter().map(|(kind, _)| *kind);
-    let columns = columns::Columns::take(&mut octets, kinds, prefix.rows, &mut room, reader);
+    let columns = columns::Columns::decode(&mut octets, kinds, prefix.rows, &mut room, reader);
     let mut columns = columns.ok_or_else(|| wrong("a column is damaged"))?;
     if !octets.0.is_empty() || room > 0 {
         return Err(wrong("something is behind its columns"));
@@ -470,7 +470,7 @@ fn words_of(
     if count > TEXTS_MAX {
         return None;
     }
-    let words = Section::take(octets, room)?.octets(reader)?;
+    let words = Section::decode(octets, room)?.octets(reader)?;
     let (mut words, mut numbers) = (Octets(&words), Vec::new());
     for _ in 0..count {
         let length = usize::try_from(take_varint(&mut words)?).ok()?;
@@ -516,8 +516,8 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// Takes the next column of a body; `None` when it is not one.
-    fn take(
+    /// Decodes the next column of a body; `None` when it is not one.
+    fn decode(
         octets: &mut Octets<'a>,
         rows: usize,
         (kind, name): (ColumnKind, &'a str),

@@ -29,7 +29,7 @@ pub(super) fn received(
     let hint = table.hint(Hint::Answer).map(|hint| table.columns[hint].name.as_str());
     let pdus = hint.and_then(|name| unsigned(rows, name));
     let mut received = vec![None; rows.num_rows()];
-    if let (Some(polls), Some(devices)) = (polls, answers::DEVICE.of(rows)) {
+    if let (Some(polls), Some(devices)) = (polls, answers::DEVICE.values_in(rows)) {
         let runs = series::runs(&labels(table, rows), rows.num_rows())?;
         for run in runs {
             let device = devices.get(run.start).unwrap_or_default();

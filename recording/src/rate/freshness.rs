@@ -29,10 +29,10 @@ impl Freshness {
     /// Takes rows of such a table in any order; rows that say nothing are left out.
     pub fn add(&mut self, rows: &RecordBatch) {
         let (Some(device), Some(table), Some(column), Some(class)) = (
-            findings::DEVICE.of(rows),
-            findings::TABLE.of(rows),
-            findings::COLUMN.of(rows),
-            findings::CLASS.of(rows),
+            findings::DEVICE.values_in(rows),
+            findings::TABLE.values_in(rows),
+            findings::COLUMN.values_in(rows),
+            findings::CLASS.values_in(rows),
         ) else {
             return;
         };
@@ -41,8 +41,9 @@ impl Freshness {
             .and_then(|time| time.as_primitive_opt::<TimestampNanosecondType>());
         let Some(times) = times else { return };
         let (period_us, period_us_max) =
-            (findings::PERIOD_US.of(rows), findings::PERIOD_US_MAX.of(rows));
-        let (phase_us, instances) = (findings::PHASE_US.of(rows), findings::INSTANCE.of(rows));
+            (findings::PERIOD_US.values_in(rows), findings::PERIOD_US_MAX.values_in(rows));
+        let (phase_us, instances) =
+            (findings::PHASE_US.values_in(rows), findings::INSTANCE.values_in(rows));
         for row in 0..rows.num_rows() {
             let time = times.value(row);
             let finding = Finding {

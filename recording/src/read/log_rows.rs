@@ -82,7 +82,7 @@ pub(super) fn read(
         if reader.decode(&frame, &mut batch).is_err() {
             continue;
         }
-        rows.take(&batch, reader.symbols(), plan);
+        rows.push(&batch, reader.symbols(), plan);
         if rows.times.len() >= SORTED_ROWS {
             batches.push(rows.sorted(reader.symbols(), plan)?);
         }
@@ -135,7 +135,7 @@ impl LogRows {
     }
 
     /// Takes the wanted rows of a frame.
-    fn take(&mut self, batch: &Batch, symbols: &Symbols, plan: &Plan) {
+    fn push(&mut self, batch: &Batch, symbols: &Symbols, plan: &Plan) {
         let times = &batch.columns[0].bits;
         let mut wanted: Vec<_> = (0..batch.rows)
             .filter(|&row| {
@@ -226,7 +226,7 @@ impl LogColumn {
     fn sort_keys(&self, ranks: &Ranks<'_>) -> Vec<u64> {
         let key = |(bits, valid): (&u64, &bool)| match (valid, self.kind) {
             (false, _) => 0,
-            (true, ColumnKind::Symbol) => ranks.of(*bits).map_or(0, |rank| rank as u64 + 1),
+            (true, ColumnKind::Symbol) => ranks.rank_of(*bits).map_or(0, |rank| rank as u64 + 1),
             (true, ColumnKind::I64) => (bits ^ (1 << 63)).saturating_add(1),
             (true, _) => bits.saturating_add(1),
         };
@@ -254,7 +254,7 @@ impl LogColumn {
             }
             ColumnKind::Symbol => {
                 // A symbol that damage took is a missing value.
-                let known = |bits: u64| i32::try_from(ranks.of(bits)?).ok();
+                let known = |bits: u64| i32::try_from(ranks.rank_of(bits)?).ok();
                 let keys: Int32Array = values.map(|bits| bits.and_then(known)).collect();
                 Arc::new(DictionaryArray::try_new(keys, texts.clone())?)
             }

@@ -152,7 +152,7 @@ impl<C: Cell> Name<C> {
     }
 
     /// The column among some rows; `None` when they do not have it, or hold other values in it.
-    pub fn of<'a>(&self, rows: &'a RecordBatch) -> Option<Values<'a, C>> {
+    pub fn values_in<'a>(&self, rows: &'a RecordBatch) -> Option<Values<'a, C>> {
         rows.column_by_name(self.name).and_then(C::array).map(Values)
     }
 }
@@ -190,8 +190,8 @@ impl<C: Cell> Handle<C> {
     }
 
     /// The column among some rows, see [`Name::of`].
-    pub fn of<'a>(&self, rows: &'a RecordBatch) -> Option<Values<'a, C>> {
-        self.name.of(rows)
+    pub fn values_in<'a>(&self, rows: &'a RecordBatch) -> Option<Values<'a, C>> {
+        self.name.values_in(rows)
     }
 }
 

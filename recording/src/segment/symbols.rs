@@ -104,7 +104,7 @@ pub(crate) struct Ranks<'a> {
 
 impl Ranks<'_> {
     /// The place of a symbol's text; `None` where damage took it.
-    pub(crate) fn of(&self, number: u64) -> Option<usize> {
+    pub(crate) fn rank_of(&self, number: u64) -> Option<usize> {
         let (ranks, at) = match number.checked_sub(PACKED) {
             Some(at) => (&self.packed, at),
             None => (&self.of_log, number),
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(found, [Some("eth0"), eth1, None, Some("a"), None, eth1, None]);
         let ranks = symbols.ranks();
         assert_eq!(ranks.texts, ["a", "eth0", "eth1"]);
-        assert_eq!([0, 1, 2, 3, packed].map(|number| ranks.of(number)), {
+        assert_eq!([0, 1, 2, 3, packed].map(|number| ranks.rank_of(number)), {
             [Some(1), Some(2), None, Some(0), Some(2)]
         });
         assert_eq!(symbols.define(1 << 30, Vec::new(), true), None);

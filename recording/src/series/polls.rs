@@ -65,9 +65,10 @@ impl PollTimes {
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
         let received = answers::RECEIVED_US;
-        for (name, is_there) in
-            [("time", times(&batch).is_some()), (received.name(), received.of(&batch).is_some())]
-        {
+        for (name, is_there) in [
+            ("time", times(&batch).is_some()),
+            (received.name(), received.values_in(&batch).is_some()),
+        ] {
             if !is_there {
                 return Err(missing(name));
             }
@@ -91,7 +92,7 @@ impl PollTimes {
         };
         let position = self.batches.len();
         let device = answers::DEVICE;
-        let devices = device.of(&batch).ok_or_else(|| missing(device.name()))?;
+        let devices = device.values_in(&batch).ok_or_else(|| missing(device.name()))?;
         for run in runs {
             let device = devices.get(run.start).unwrap_or_default();
             match self.devices.get_mut(device) {
@@ -153,9 +154,9 @@ impl<'a> PollCursor<'a> {
             self.row = rows.start;
             Some(Columns {
                 times: times(batch)?,
-                received: answers::RECEIVED_US.of(batch)?.array(),
-                uptime: answers::UPTIME_CS.of(batch).map(|values| values.array()),
-                pdu: answers::PDU.of(batch).map(|values| values.array()),
+                received: answers::RECEIVED_US.values_in(batch)?.array(),
+                uptime: answers::UPTIME_CS.values_in(batch).map(|values| values.array()),
+                pdu: answers::PDU.values_in(batch).map(|values| values.array()),
             })
         });
     }

@@ -25,7 +25,7 @@ pub enum OpenStreamError {
     /// The directory is not a recording that this can be written to.
     #[error("cannot write to recording `{path}`")]
     Recording {
-        /// The directory.
+        /// Directory that was to be written to.
         path: PathBuf,
         /// What is wrong with `recording.toml`.
         source: IdentityError,
@@ -35,7 +35,7 @@ pub enum OpenStreamError {
     Locked {
         /// The stream that somebody else writes.
         stream: String,
-        /// The recording.
+        /// Recording with the stream.
         path: PathBuf,
     },
     /// The name cannot be that of a directory.

@@ -102,7 +102,7 @@ pub enum TokenError {
     /// The system refused.
     #[error("cannot read the token file `{path}`")]
     System {
-        /// The file.
+        /// Token file that was to be read.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -113,7 +113,7 @@ pub enum TokenError {
          `ingest PATTERN,...`; a pattern has letters, digits, `-_.:@`, `*` and `?`"
     )]
     NoHash {
-        /// The file.
+        /// Token file with that line.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -121,7 +121,7 @@ pub enum TokenError {
     /// The file holds no hash.
     #[error("the token file `{path}` holds no hash")]
     Empty {
-        /// The file.
+        /// Token file without a hash.
         path: PathBuf,
     },
     /// The token cannot be hashed.

@@ -96,7 +96,9 @@ fn count_rows(rows: &RecordBatch, counter: &mut Counter<'_>) -> Result<(), SumsE
     let times = rows.column_by_name("time");
     let times = times.and_then(|times| times.as_primitive_opt::<TimestampNanosecondType>());
     let times: &[i64] = times.map(|times| &**times.values()).unwrap_or_default();
-    let (Some(hosts), Some(numbers)) = (samples::HOST.of(rows), samples::CPU.of(rows)) else {
+    let (Some(hosts), Some(numbers)) =
+        (samples::HOST.values_in(rows), samples::CPU.values_in(rows))
+    else {
         return Ok(());
     };
     for (row, &time) in times.iter().enumerate() {

@@ -75,7 +75,7 @@ pub(crate) enum SumsError {
     /// A file cannot be read.
     #[error("cannot read `{path}`")]
     System {
-        /// The file.
+        /// File of sums below the recording.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

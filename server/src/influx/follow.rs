@@ -146,7 +146,7 @@ impl Follower {
     /// The last frame of a stream whose rows are sent, or wait to be.
     fn place(&self, stream: &str) -> Option<u64> {
         let waits = self.waiting.up_to.get(stream).copied();
-        waits.or_else(|| self.sent.of(stream)).map(|place| place.frame)
+        waits.or_else(|| self.sent.place_of(stream)).map(|place| place.frame)
     }
 
     /// Notes that the rows of a stream up to a frame wait to be sent.
@@ -160,7 +160,7 @@ impl Follower {
         if !self.compared.insert(stream.to_owned()) {
             return Ok(());
         }
-        let Some(place) = self.sent.of(stream) else { return Ok(()) };
+        let Some(place) = self.sent.place_of(stream) else { return Ok(()) };
         let before = segments.iter().rev().find(|segment| segment.first <= place.frame);
         let Some(segment) = before else { return Ok(()) };
         let is_last = segments.last().is_some_and(|last| last.first == segment.first);

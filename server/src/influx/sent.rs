@@ -50,7 +50,7 @@ impl Sent {
     }
 
     /// How far a stream was sent; `None` when nothing of it was.
-    pub(super) fn of(&self, stream: &str) -> Option<Place> {
+    pub(super) fn place_of(&self, stream: &str) -> Option<Place> {
         self.document.targets.get(&self.target)?.get(stream).copied()
     }
 

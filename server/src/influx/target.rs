@@ -35,7 +35,7 @@ pub enum TargetError {
     /// The file with the credentials cannot be read.
     #[error("cannot read `{path}`")]
     Credentials {
-        /// The file.
+        /// File that was to hold the credentials.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -43,7 +43,7 @@ pub enum TargetError {
     /// The file has no credentials.
     #[error("`{path}` has neither `USER:PASSWORD` nor a token in one line")]
     NoCredentials {
-        /// The file.
+        /// File without credentials.
         path: PathBuf,
     },
 }

@@ -131,7 +131,7 @@ fn told_of(dir: &Path) -> Result<BTreeSet<String>, ReadError> {
     let mut told = BTreeSet::new();
     for rows in recording.scan(&Selection { columns, ..Selection::all(file_symbols::NAME) })? {
         let rows = rows?;
-        let words = file_symbols::BUILD_ID.of(&rows);
+        let words = file_symbols::BUILD_ID.values_in(&rows);
         for row in 0..rows.num_rows() {
             told.extend(words.as_ref().and_then(|words| words.get(row)).map(str::to_owned));
         }

@@ -38,7 +38,7 @@ pub enum KeeperError {
     /// The directory is not a recording that can be written to.
     #[error("cannot write received rows to `{path}`")]
     Recording {
-        /// The directory.
+        /// Directory named for received rows.
         path: PathBuf,
         /// What it is instead.
         source: IdentityError,
@@ -46,13 +46,13 @@ pub enum KeeperError {
     /// The directory holds something else.
     #[error("`{path}` is no recording, and it is not empty")]
     Foreign {
-        /// The directory.
+        /// Directory that holds other files.
         path: PathBuf,
     },
     /// Another server writes to it.
     #[error("another server is receiving rows into `{path}`")]
     Taken {
-        /// The directory.
+        /// Directory that the other server has locked.
         path: PathBuf,
     },
     /// The system refused.

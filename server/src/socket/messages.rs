@@ -136,7 +136,7 @@ impl LiveHealthBody {
 /// Something that happened.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct EventBody {
-    /// When.
+    /// Instant of the event, µs since the epoch.
     pub(crate) time_us: i64,
     /// The device; null for the collector itself.
     pub(crate) device: Option<String>,

@@ -243,7 +243,7 @@ fn dangle(file: &Path) {
 #[test]
 fn every_request_tells_of_every_damage_that_concerns_it_and_of_no_other() {
     let dir = tempfile::tempdir().unwrap();
-    copy_tree(recording(), dir.path());
+    copy_tree(recording(), dir.path()).unwrap();
     let remove: Harm = |file| fs::remove_file(file).unwrap();
     let harms: [(&str, Harm); 4] =
         [("removed", remove), ("spoiled", spoil), ("truncated", truncate), ("dangling", dangle)];

@@ -2,7 +2,7 @@
 //!
 //! Ranks send mail at exchanges only; nothing arrives in between.
 
-use meikyo_undo::{Wire, put, take};
+use meikyo_undo::{Wire, read_value, write_value};
 
 use super::Ranks;
 use super::collective::Collective;
@@ -47,8 +47,8 @@ impl<T: Wire> Exchange for MpiExchange<T> {
             bytes.clear();
             let lines: &[Line] = if to == 0 { lines } else { &[] };
             if !mail.is_empty() || !lines.is_empty() {
-                put(mail, bytes).expect("what LPs send can be written as bytes");
-                put(&lines, bytes).expect("lines can be written as bytes");
+                write_value(mail, bytes).expect("what LPs send can be written as bytes");
+                write_value(&lines, bytes).expect("lines can be written as bytes");
                 mail.clear();
             }
         }
@@ -57,8 +57,8 @@ impl<T: Wire> Exchange for MpiExchange<T> {
         for from in 0..self.bytes.len() {
             let mut bytes = self.collective.inbox(from);
             if !bytes.is_empty() {
-                let mail: Vec<T> = take(&mut bytes).expect("another rank wrote mail");
-                let lines: Vec<Line> = take(&mut bytes).expect("another rank wrote lines");
+                let mail: Vec<T> = read_value(&mut bytes).expect("another rank wrote mail");
+                let lines: Vec<Line> = read_value(&mut bytes).expect("another rank wrote lines");
                 self.inbox.extend(mail);
                 self.lines.extend(lines);
             }

@@ -4,7 +4,7 @@
 //! Only what may change of an LP is sent (`meikyo_undo::State::save`), and only at the end: whatever
 //! LPs share and never change (the plan of a network, say) is on every rank from the beginning.
 
-use meikyo_undo::{Wire, put, take};
+use meikyo_undo::{Wire, read_value, write_value};
 
 use crate::conservative;
 use crate::context::Lp;
@@ -120,25 +120,25 @@ fn gather<L: Lp>(setup: &Setup<'_>, shares: &mut [Share<L>], own_bytes: &[u8]) -
 
 fn write<L: Lp>(ending: &Ending, share: &Share<L>, bytes: &mut Vec<u8>) {
     let written = "what LPs hold can be written as bytes";
-    put(ending, bytes).expect(written);
+    write_value(ending, bytes).expect(written);
     for slot in &share.slots {
         slot.state.save(bytes).expect(written);
-        put(&slot.counters, bytes).expect(written);
+        write_value(&slot.counters, bytes).expect(written);
     }
-    put(&share.ledger.tallies, bytes).expect(written);
-    put(&share.ledger.spreads, bytes).expect(written);
-    put(&share.ledger.trace, bytes).expect(written);
+    write_value(&share.ledger.tallies, bytes).expect(written);
+    write_value(&share.ledger.spreads, bytes).expect(written);
+    write_value(&share.ledger.trace, bytes).expect(written);
 }
 
 fn read<L: Lp>(mut bytes: &[u8], share: &mut Share<L>) -> Ending {
     let read = "the rank that has this part wrote it";
-    let ending = take(&mut bytes).expect(read);
+    let ending = read_value(&mut bytes).expect(read);
     for slot in &mut share.slots {
         slot.state.load(&mut bytes).expect(read);
-        slot.counters = take(&mut bytes).expect(read);
+        slot.counters = read_value(&mut bytes).expect(read);
     }
-    share.ledger.tallies = take(&mut bytes).expect(read);
-    share.ledger.spreads = take(&mut bytes).expect(read);
-    share.ledger.trace = take(&mut bytes).expect(read);
+    share.ledger.tallies = read_value(&mut bytes).expect(read);
+    share.ledger.spreads = read_value(&mut bytes).expect(read);
+    share.ledger.trace = read_value(&mut bytes).expect(read);
     ending
 }

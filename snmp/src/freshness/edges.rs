@@ -64,7 +64,6 @@ impl Edges {
         self.kept = (self.kept + 1).min(24);
     }
 
-    /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.kept = 0;
     }

@@ -111,7 +111,6 @@ impl Agent {
         }
     }
 
-    /// Polls for `seconds`.
     fn run(&mut self, seconds: i64) -> &mut Self {
         for _ in 0..seconds * 1_000 * MS / self.poll {
             self.at += self.poll;

@@ -109,7 +109,6 @@ enum CounterWidth {
     Wide,
 }
 
-/// A rule about silence.
 #[derive(Debug)]
 struct SilenceWatch {
     rule: usize,

@@ -135,7 +135,6 @@ impl Rows {
         &mut self.batches[table.index()]
     }
 
-    /// Interns a text.
     pub(crate) fn symbol(&mut self, text: &str) -> Symbol {
         self.symbols.intern(text)
     }

@@ -54,7 +54,6 @@ impl Series {
         self.last
     }
 
-    /// Takes in a value.
     #[inline]
     pub(super) fn observe(&mut self, reading: Reading, texts: &str) -> Change {
         let bits = match reading {

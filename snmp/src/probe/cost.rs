@@ -45,7 +45,7 @@ pub enum ReadCpuError {
     /// There is no such process, or no such file.
     #[error("cannot read `{}`", path.display())]
     Read {
-        /// The file.
+        /// File below `/proc` that could not be read.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum ReadCpuError {
     /// The file is not as documented in proc(5).
     #[error("`{}` holds no CPU time", path.display())]
     Form {
-        /// The file.
+        /// File below `/proc` that was not understood.
         path: PathBuf,
     },
 }

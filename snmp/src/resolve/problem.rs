@@ -18,7 +18,7 @@ pub struct Problem {
     pub measure: Option<String>,
     /// Its line in the cluster file; 1 for the first.
     pub line: usize,
-    /// What is wrong.
+    /// Why it cannot be measured.
     pub fault: Fault,
     /// What the agent has of the same kind.
     pub has: Vec<String>,
@@ -46,7 +46,7 @@ pub enum Fault {
     Ambiguous {
         /// The interface that the cluster file asks for.
         name: String,
-        /// How many.
+        /// Interfaces that share the name.
         count: usize,
     },
     /// There is no disk of the path.

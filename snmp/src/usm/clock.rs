@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 pub struct EngineClock {
     /// What was heard last.
     heard: EngineTime,
-    /// When.
+    /// Instant of our clock at which that was heard.
     heard_at: WallTime,
     /// The greatest time that was received in this boot, which guards against replay.
     time_latest: u32,

@@ -35,9 +35,9 @@ fn rows_written_by_handle_are_read_by_the_names_of_the_documentation() {
         rows.push(batch.unwrap());
     }
     assert_eq!(rows.len(), 1);
-    assert_eq!(interfaces::INTERFACE.of(&rows[0]).unwrap().get(0), Some("eth0"));
-    assert_eq!(interfaces::OUT_DISCARDS.of(&rows[0]).unwrap().get(0), Some(17));
-    assert_eq!(interfaces::OUT_ERRORS.of(&rows[0]).unwrap().get(0), None);
+    assert_eq!(interfaces::INTERFACE.values_in(&rows[0]).unwrap().get(0), Some("eth0"));
+    assert_eq!(interfaces::OUT_DISCARDS.values_in(&rows[0]).unwrap().get(0), Some(17));
+    assert_eq!(interfaces::OUT_ERRORS.values_in(&rows[0]).unwrap().get(0), None);
     let names: Vec<_> = rows[0].schema().fields().iter().map(|of| of.name().clone()).collect();
     assert_eq!((&*names[10], &*names[15]), ("out_discards", "pdu"));
     // What was declared comes back from the files, too.

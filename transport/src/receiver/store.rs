@@ -32,7 +32,7 @@ impl Store {
         let Origin { source, first, last } = lost;
         let held = self.held.of_mut(source);
         held.remove(*first, *last);
-        if let Some(durable) = self.durable.of(source) {
+        if let Some(durable) = self.durable.ranges_of(source) {
             durable.within(*first, *last).for_each(|(first, last)| held.add(first, last));
         }
         let others = self.pending.values().map(|(origin, _)| origin);
@@ -51,7 +51,7 @@ impl Store {
 
     /// Whether a block with a number was received, or told to be missing by who knows.
     pub(super) fn has(&self, source: &Source, number: u64) -> bool {
-        self.held.of(source).is_some_and(|ranges| ranges.holds(number))
+        self.held.ranges_of(source).is_some_and(|ranges| ranges.holds(number))
     }
 
     /// Whether it was told that nobody knows of a block with a number.
@@ -67,8 +67,8 @@ impl Store {
 
 /// All numbers of a source that are accounted for, those among them of which nobody knows.
 pub(super) fn accounted(received: &Received, source: &Source) -> Ranges {
-    let mut all = received.of(source).cloned().unwrap_or_default();
-    let given_up = received.of(&gaps::given_up(source)).into_iter().flat_map(Ranges::iter);
+    let mut all = received.ranges_of(source).cloned().unwrap_or_default();
+    let given_up = received.ranges_of(&gaps::given_up(source)).into_iter().flat_map(Ranges::iter);
     given_up.for_each(|(first, last)| all.add(first, last));
     all
 }

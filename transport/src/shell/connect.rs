@@ -60,7 +60,7 @@ pub enum ConnectError {
     Tls {
         /// Name or address and port.
         authority: String,
-        /// What is wrong.
+        /// The error of the TLS library.
         text: String,
     },
     /// The receiver did not upgrade.
@@ -68,7 +68,7 @@ pub enum ConnectError {
     Refused {
         /// The status line.
         status: String,
-        /// What it said.
+        /// Body of the receiver's answer.
         text: String,
     },
     /// The answer is too long, or no answer.

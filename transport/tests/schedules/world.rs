@@ -502,8 +502,8 @@ impl World {
                 boot,
                 stream,
             });
-            let mut known = durable.of(&source).cloned().unwrap_or_default();
-            let told = durable.of(&given_up).into_iter().flat_map(Ranges::iter);
+            let mut known = durable.ranges_of(&source).cloned().unwrap_or_default();
+            let told = durable.ranges_of(&given_up).into_iter().flat_map(Ranges::iter);
             told.for_each(|(first, last)| known.add(first, last));
             for (first, last) in ranges {
                 if known.missing(first, last) > 0 {

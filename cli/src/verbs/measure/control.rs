@@ -20,7 +20,7 @@ use meikyo_units::Nanos;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen in {}", dir.display())]
 pub(crate) struct ListenError {
-    /// The recording.
+    /// Recording in whose directory the socket was to be.
     dir: PathBuf,
     /// What the system says.
     source: io::Error,

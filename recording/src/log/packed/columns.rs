@@ -365,8 +365,8 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Takes the columns of a body of `rows` rows; `None` when it is not that.
-    pub(super) fn take(
+    /// Decodes the columns of a body of `rows` rows; `None` when it is not that.
+    pub(super) fn decode(
         octets: &mut Octets<'a>,
         kinds: impl Iterator<Item = ColumnKind>,
         rows: usize,
@@ -389,11 +389,11 @@ impl<'a> Columns<'a> {
     ) -> Option<Form<'a>> {
         Some(match octets.take(1)?[0] {
             NONE => Form::None,
-            PLAIN => Form::Plain(Section::take(octets, room)?),
+            PLAIN => Form::Plain(Section::decode(octets, room)?),
             STEPS if kind != ColumnKind::Text => {
                 let fixed = octets.take(24)?;
                 let [first, step, unit] = [0, 8, 16].map(|at| le_u64(fixed, at));
-                let apart = Magnitudes::take(octets, self.rows - 1, room)?;
+                let apart = Magnitudes::decode(octets, self.rows - 1, room)?;
                 Form::Steps { first, step, unit, apart }
             }
             DICTIONARY => {
@@ -404,15 +404,15 @@ impl<'a> Columns<'a> {
                     return None;
                 }
                 let entries = if kind == ColumnKind::Text {
-                    let shared = Magnitudes::take(octets, entries, room)?;
-                    let lengths = Magnitudes::take(octets, entries, room)?;
-                    Entries::Texts { shared, lengths, octets: Section::take(octets, room)? }
+                    let shared = Magnitudes::decode(octets, entries, room)?;
+                    let lengths = Magnitudes::decode(octets, entries, room)?;
+                    Entries::Texts { shared, lengths, octets: Section::decode(octets, room)? }
                 } else {
-                    Entries::Numbers(Magnitudes::take(octets, entries, room)?)
+                    Entries::Numbers(Magnitudes::decode(octets, entries, room)?)
                 };
                 let mut planes = [None; PLANES_MAX];
                 for plane in planes.iter_mut().take(planes_of(count)) {
-                    let section = Section::take(octets, room)?;
+                    let section = Section::decode(octets, room)?;
                     *plane = Some(section).filter(|section| section.len == self.rows);
                     (*plane)?;
                 }
@@ -428,7 +428,7 @@ impl<'a> Columns<'a> {
                 let mut values = count;
                 let mut there = None;
                 if has_null {
-                    let section = Section::take(octets, room)?;
+                    let section = Section::decode(octets, room)?;
                     let present = section.octets(&mut self.reader)?;
                     if present.len() != count || present.iter().any(|&octet| octet > 1) {
                         return None;
@@ -436,7 +436,7 @@ impl<'a> Columns<'a> {
                     values = present.iter().filter(|&&octet| octet == 1).count();
                     there = Some(section);
                 }
-                let values = Magnitudes::take(octets, values, room)?;
+                let values = Magnitudes::decode(octets, values, room)?;
                 Form::ByAnother { another, there, values }
             }
             _ => return None,
@@ -451,7 +451,7 @@ impl<'a> Columns<'a> {
             Form::Plain(section) => {
                 let plain = section.octets(&mut self.reader)?;
                 let mut octets = Octets(&plain);
-                let column = PlainColumn::take(&mut octets, self.rows, (kind, ""))?;
+                let column = PlainColumn::decode(&mut octets, self.rows, (kind, ""))?;
                 if !octets.0.is_empty() {
                     return None;
                 }

@@ -83,7 +83,7 @@ pub enum UnpackError {
     /// The octets are not a block.
     #[error("the block cannot be read: {what}")]
     Malformed {
-        /// What is wrong.
+        /// The rule of the format that the octets break.
         what: &'static str,
     },
 }

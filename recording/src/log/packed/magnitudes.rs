@@ -46,9 +46,9 @@ pub(super) struct Magnitudes<'a> {
 
 impl<'a> Magnitudes<'a> {
     /// Takes `count` numbers from a body.
-    pub(super) fn take(octets: &mut Octets<'a>, count: usize, room: &mut usize) -> Option<Self> {
-        let magnitudes = Section::take(octets, room)?;
-        let rest = Section::take(octets, room)?;
+    pub(super) fn decode(octets: &mut Octets<'a>, count: usize, room: &mut usize) -> Option<Self> {
+        let magnitudes = Section::decode(octets, room)?;
+        let rest = Section::decode(octets, room)?;
         (magnitudes.len == count).then_some(Self { magnitudes, rest })
     }
 
@@ -66,7 +66,7 @@ impl<'a> Magnitudes<'a> {
                 _ => {
                     let below = length - SAID;
                     let high = (2 | u64::from(magnitude & 1)) << below;
-                    high | rest.take(below)?
+                    high | rest.bits(below)?
                 }
             });
         }
@@ -113,7 +113,7 @@ impl<'a> TakenBits<'a> {
     }
 
     /// The next `count` bits, at most 62.
-    fn take(&mut self, count: u32) -> Option<u64> {
+    fn bits(&mut self, count: u32) -> Option<u64> {
         let end = self.taken + count as usize;
         if end > self.octets.len() * 8 {
             return None;

@@ -105,7 +105,7 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Takes the next section of a body; `room` is how many octets further sections may have.
-    pub(super) fn take(octets: &mut Octets<'a>, room: &mut usize) -> Option<Self> {
+    pub(super) fn decode(octets: &mut Octets<'a>, room: &mut usize) -> Option<Self> {
         let head = take_varint(octets)?;
         let len = usize::try_from(head >> 1).ok()?;
         *room = room.checked_sub(len)?;

@@ -24,7 +24,7 @@ pub struct AlertAnswer {
     pub device: String,
     /// What it is about, as the alert says it; none for a silent device.
     pub object: Option<String>,
-    /// What is said.
+    /// Whether to acknowledge it or to silence it.
     pub action: AlertAction,
     /// Who says it, if known.
     pub by: Option<String>,

@@ -195,7 +195,6 @@ pub(super) struct Raised<'a> {
 }
 
 impl DeviceAlerts {
-    /// Everything that is raised.
     pub(super) fn raised(&self) -> impl Iterator<Item = Raised<'_>> {
         let values = self.values.iter().map(|watch| {
             let object = watch.object.as_deref();

@@ -2,7 +2,6 @@
 
 use meikyo_units::{Nanos, WallTime};
 
-/// Where a reading lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Zone {
     /// As it should not be.

@@ -25,7 +25,7 @@ pub(super) struct Originals {
     seconds: BTreeMap<SocketAddr, u32>,
 }
 
-/// The file.
+/// Contents of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
@@ -48,7 +48,7 @@ pub(super) enum OriginalsError {
     /// It cannot be read.
     #[error("cannot read the previous cache settings in `{path}`")]
     Read {
-        /// The file.
+        /// File with the previous settings.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -56,7 +56,7 @@ pub(super) enum OriginalsError {
     /// It is not what was written.
     #[error("`{path}`, which contains the previous cache settings, is damaged")]
     Damaged {
-        /// The file.
+        /// File with the previous settings.
         path: PathBuf,
         /// What the parser said.
         source: serde_json::Error,
@@ -64,15 +64,15 @@ pub(super) enum OriginalsError {
     /// It is of a later version.
     #[error("`{path}` is `{schema}`; this version reads `{SCHEMA}`")]
     Schema {
-        /// The file.
+        /// File with the previous settings.
         path: PathBuf,
-        /// What it says.
+        /// Schema that the file names.
         schema: String,
     },
     /// It cannot be written.
     #[error("cannot save the previous cache settings in `{path}`")]
     Write {
-        /// The file.
+        /// File with the previous settings.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
