@@ -96,7 +96,7 @@ impl Group {
 
     fn status(&self, host: usize) -> Option<Status> {
         match ask(&self.directory(host), &Request::Status) {
-            Ok(Answer::Status(status)) => Some(status),
+            Ok(Answer::Status(status)) => Some(*status),
             _ => None,
         }
     }

@@ -347,8 +347,8 @@ impl<'a> Reading<'a> {
         // By second, host and CPU: all samples, less those in places.
         let mut others: BTreeMap<(i64, usize, u64), u64> = BTreeMap::new();
         self.each(&selection, |reading, rows| {
-            let numbers = [summaries::CPU, summaries::SAMPLES].map(|column| column.of(rows));
-            let place = [summaries::PID, summaries::ADDRESS].map(|column| column.of(rows));
+            let numbers = [summaries::CPU, summaries::SAMPLES].map(|column| column.values_in(rows));
+            let place = [summaries::PID, summaries::ADDRESS].map(|column| column.values_in(rows));
             let hosts = summaries::HOST.values_in(rows);
             for (row, &time) in times(rows).iter().enumerate() {
                 let [cpu, samples] = numbers.each_ref().map(|of| get(of, row).unwrap_or(0));
@@ -475,7 +475,7 @@ impl<'a> Reading<'a> {
         let labels = vec![(file_symbols::BUILD_ID.name().to_owned(), build_ids)];
         self.each(&Selection { labels, ..Selection::all(file_symbols::NAME) }, |reading, rows| {
             let numbers = [file_symbols::OFFSET_BYTES, file_symbols::SIZE_BYTES];
-            let numbers = numbers.map(|column| column.of(rows));
+            let numbers = numbers.map(|column| column.values_in(rows));
             let (build_ids, names) =
                 (file_symbols::BUILD_ID.values_in(rows), file_symbols::FUNCTION.values_in(rows));
             for row in 0..rows.num_rows() {

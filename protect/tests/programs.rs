@@ -115,7 +115,7 @@ impl Site {
 
     fn status(&self, host: usize) -> Option<Status> {
         match ask(&self.directory(host), &Request::Status) {
-            Ok(Answer::Status(status)) => Some(status),
+            Ok(Answer::Status(status)) => Some(*status),
             _ => None,
         }
     }

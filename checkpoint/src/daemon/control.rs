@@ -112,7 +112,7 @@ pub enum Request {
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// How the daemon stands.
-    Status(Status),
+    Status(Box<Status>),
     /// The image was read.
     Snapped {
         /// Its octets.
@@ -287,7 +287,7 @@ pub(super) enum Question {
 
 /// What the daemon's thread replies to a question.
 pub(super) enum Reply {
-    Status(Status),
+    Status(Box<Status>),
     Taken,
     Newest(Result<(PathBuf, Reached), String>),
     Refused(String),
@@ -398,7 +398,7 @@ fn verify(directory: &Path, damaged: impl Fn(Generation)) -> Result<Answer, Stri
 impl Daemon {
     pub(super) fn asked(&mut self, now: SimTime, question: Question, reply: SyncSender<Reply>) {
         let answer = match question {
-            Question::Status => Reply::Status(self.status()),
+            Question::Status => Reply::Status(Box::new(self.status())),
             Question::Handed { .. } if !self.member.is_member() => {
                 Reply::Refused("this host is no member of its group: nothing is saved here".into())
             }

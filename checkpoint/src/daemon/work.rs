@@ -84,7 +84,7 @@ impl Working {
             (Some(base), Some(image)) => Some(self.compare(&base, &schedule, image)?),
             _ => None,
         };
-        let links = self.network.meet(&Meet {
+        let meet = Meet {
             purpose,
             generation,
             version: met.0,
@@ -92,13 +92,13 @@ impl Working {
             schedule: &schedule,
             patience: MEETING + self.comparing(&schedule),
             wanted,
-        });
-        let links = links.map_err(told)?;
+        };
+        let links = self.network.meet(&meet).map_err(told)?;
         if self.is_own {
             let breaker = links.breaker().map_err(told)?;
             self.inputs.send(Input::Met(generation, breaker)).map_err(told)?;
         }
-        let is_rebuilt = self.is_own && image.is_none();
+        let is_rebuilt = self.is_own && !is_saved;
         if is_rebuilt && self.rebuilt.exists() {
             std::fs::remove_dir_all(&self.rebuilt).map_err(told)?;
         }
@@ -121,9 +121,7 @@ impl Working {
         if is_rebuilt {
             Storage::adopt(&self.stored, &self.rebuilt).map_err(told)?;
         }
-        let seconds = now().duration_since(begun).as_secs_f64();
-        let changes = compared.map(|(_, changes)| changes);
-        let geometry = schedule.geometry();
+        let (changes, geometry) = (compared.map(|(_, changes)| changes), schedule.geometry());
         let bytes = geometry.lens()[self.me];
         let changed = changes
             .as_ref()
@@ -138,7 +136,7 @@ impl Working {
                 changed_bytes: changed,
                 sent_bytes: done.moved.sent.get(),
                 received_bytes: done.moved.received.get(),
-                seconds,
+                seconds: now().duration_since(begun).as_secs_f64(),
                 stop_seconds: None,
                 cpu_seconds: cpu_seconds() - cpu,
             },

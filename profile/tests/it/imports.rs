@@ -83,7 +83,8 @@ fn samples_of_a_file_of_perf_are_those_that_perf_itself_reads() {
         while let Some(line) = lines.next() {
             let mut words = line.split_whitespace();
             let ids = words.next().and_then(|word| word.split_once('/'));
-            let number = |text: &str| text.parse::<i64>().ok().map(|number| number as u32);
+            // What it prints as -1 is the greatest number that the file can hold.
+            let number = |text: &str| u32::try_from(text.parse::<i64>().ok()? & 0xffff_ffff).ok();
             let Some((pid, tid)) = ids.and_then(|(pid, tid)| Some((number(pid)?, number(tid)?)))
             else {
                 continue;

@@ -149,7 +149,7 @@ impl<'a> Parsed<'a> {
         let texts_octets = &prefix.body[..prefix.body.len() - octets.0.len()];
         let mut columns = Vec::with_capacity(prefix.columns.len());
         for &(kind, name) in &prefix.columns {
-            let column = Column::take(&mut octets, prefix.rows, (kind, name))?;
+            let column = Column::decode(&mut octets, prefix.rows, (kind, name))?;
             let is_free_text = kind == ColumnKind::Text && !column.view.is_all_null();
             if column.start.is_some() || is_free_text {
                 return None;
@@ -364,7 +364,7 @@ impl DeltaDecoder {
     }
 
     fn take_table(&mut self, octets: &mut Octets<'_>, room: &mut usize) -> Option<Table> {
-        let names = Section::take(octets, room)?.octets(&mut self.reader)?.into_owned();
+        let names = Section::decode(octets, room)?.octets(&mut self.reader)?.into_owned();
         let count = take_size(octets)?;
         let kinds = kinds_of(&names, count)?;
         let mut keys = Vec::new();
@@ -384,7 +384,7 @@ impl DeltaDecoder {
         if count == 0 {
             return Some(());
         }
-        let told = Section::take(octets, room)?.octets(&mut self.reader)?;
+        let told = Section::decode(octets, room)?.octets(&mut self.reader)?;
         let mut told = Octets(&told);
         for _ in 0..count {
             let length = take_size(&mut told)?;
@@ -554,7 +554,7 @@ fn take_slots(
     let first = take_varint(octets)?;
     let steps = match octets.take(1)?[0] {
         0 => None,
-        1 => Some(Magnitudes::take(octets, rows - 1, room)?.numbers(reader)?),
+        1 => Some(Magnitudes::decode(octets, rows - 1, room)?.numbers(reader)?),
         _ => return None,
     };
     let known = table.texts.len();
@@ -576,7 +576,7 @@ fn take_slots(
     }
     let width = table.keys.len();
     if new > 0 && width > 0 {
-        let keys = Magnitudes::take(octets, new * width, room)?.numbers(reader)?;
+        let keys = Magnitudes::decode(octets, new * width, room)?.numbers(reader)?;
         for key in keys.chunks(width) {
             let word = |&number: &u64| match number {
                 0 => Some(NO_TEXT),
@@ -705,7 +705,7 @@ fn take_values(
         ALL_NULL => return Some(None),
         FULL => None,
         NULLABLE => {
-            let told = Section::take(octets, room)?.octets(reader)?;
+            let told = Section::decode(octets, room)?.octets(reader)?;
             if told.len() != rows.div_ceil(8) {
                 return None;
             }
@@ -720,7 +720,7 @@ fn take_values(
         SAME => vec![0; there],
         STEP => vec![take_varint(octets)?; there],
         _ if BY_NUMBERS.contains(&mode) => {
-            Magnitudes::take(octets, there, room)?.numbers(reader)?
+            Magnitudes::decode(octets, there, room)?.numbers(reader)?
         }
         _ => return None,
     };
