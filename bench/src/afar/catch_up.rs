@@ -96,6 +96,6 @@ fn fill(sender: &mut Made, cut: Nanos) -> Result<u64, Failure> {
 /// How old the newest answer is that the receiver has.
 fn delay_s(received: &Path) -> Result<f64, Failure> {
     let newest = Recording::open(received)?.span("polls")?;
-    let newest = newest.map_or(WallTime::default(), |(_, newest)| newest);
+    let newest = newest.map_or_else(WallTime::default, |(_, newest)| newest);
     Ok(WallTime::now().since(newest).as_secs_f64())
 }

@@ -58,7 +58,7 @@ fn noise(number: u64) -> u64 {
 /// The stack of a sample, innermost first: function `n` is called by function `n / 4`; few are hot.
 fn stack(drawn: u64) -> Vec<u64> {
     let rank = ((drawn & 0xffff) * (drawn >> 16 & 0xffff)) >> 16;
-    let innermost = FUNCTIONS - 1 - (rank * FUNCTIONS >> 16).min(FUNCTIONS - 1);
+    let innermost = FUNCTIONS - 1 - ((rank * FUNCTIONS) >> 16).min(FUNCTIONS - 1);
     let calls = std::iter::successors(Some(innermost), |of| (*of > 0).then_some(*of / 4));
     calls.map(|function| FIRST + function * 16 + 1).collect()
 }

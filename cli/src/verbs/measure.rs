@@ -140,15 +140,19 @@ impl MeasureArgs {
     }
 }
 
+/// The cluster of a file whose tables are all known.
+fn load(file: &Path) -> Result<Cluster, Failure> {
+    let hint = || format!("meikyo config check --cluster {}", file.display());
+    let cluster = meikyo_cluster::load(file).map_err(|error| explained(error, hint()))?;
+    match unknown_tables(&cluster) {
+        Some(problems) => Err(Failure::new(LoadError::Invalid(problems)).hint(hint())),
+        None => Ok(cluster),
+    }
+}
+
 /// Measures until the span is over or the person ends it.
 pub(crate) fn run(args: &MeasureArgs) -> Result<Answer, Failure> {
-    let cluster = meikyo_cluster::load(&args.cluster.file).map_err(|error| {
-        explained(error, format!("meikyo config check --cluster {}", args.cluster.file.display()))
-    })?;
-    if let Some(problems) = unknown_tables(&cluster) {
-        return Err(Failure::new(LoadError::Invalid(problems))
-            .hint(format!("meikyo config check --cluster {}", args.cluster.file.display())));
-    }
+    let cluster = load(&args.cluster.file)?;
     let stop = stop_on_signals()?;
     let hangup = Hangup::hear()?;
     let options = args.stream_options(&cluster);
@@ -354,19 +358,7 @@ impl Measurement<'_> {
             let mut queued = false;
             while let Ok(outcome) = outcomes.try_recv() {
                 resolving = resolving.saturating_sub(1);
-                for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
-                    self.tell(&problem.to_string());
-                }
-                // At the start, and when the agent restarted.
-                if let (Some(freshening), Ok(_)) = (&self.freshening, &outcome.result)
-                    && self.freshened.insert(outcome.ordinal)
-                {
-                    freshening.wish(outcome.ordinal);
-                }
-                for command in self.devices.resolved(outcome) {
-                    self.queue(command);
-                    queued = true;
-                }
+                queued |= self.resolved(outcome);
             }
             if queued {
                 self.waker.wake();
@@ -383,6 +375,25 @@ impl Measurement<'_> {
             }
             self.follow_file(&jobs);
         }
+    }
+
+    /// Takes what the resolver found of a device; whether the collector is to be told of it.
+    fn resolved(&mut self, outcome: resolver::Outcome) -> bool {
+        for problem in outcome.result.iter().flat_map(|(_, problems)| problems) {
+            self.tell(&problem.to_string());
+        }
+        // At the start, and when the agent restarted.
+        if let (Some(freshening), Ok(_)) = (&self.freshening, &outcome.result)
+            && self.freshened.insert(outcome.ordinal)
+        {
+            freshening.wish(outcome.ordinal);
+        }
+        let mut is_told = false;
+        for command in self.devices.resolved(outcome) {
+            self.queue(command);
+            is_told = true;
+        }
+        is_told
     }
 
     /// Whether a signal says that it is over.

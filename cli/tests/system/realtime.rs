@@ -9,7 +9,7 @@ use std::process::Stdio;
 use crate::running::{Farm, PATIENCE, Process, is_ok};
 use meikyo_units::WallTime;
 
-/// Policy and priority of a thread (proc_pid_stat(5), fields 41 and 40).
+/// Policy and priority of a thread (`proc_pid_stat(5)`, fields 41 and 40).
 fn scheduling(task: &Path) -> (u32, u32) {
     let stat = fs::read_to_string(task.join("stat")).unwrap();
     let behind_name = stat.rsplit(") ").next().unwrap();

@@ -65,7 +65,7 @@ pub(crate) struct RecordedArgs {
 
 /// Who takes the rows. Neither of them is waited for.
 enum Sink {
-    Here(StreamWriter),
+    Here(Box<StreamWriter>),
     Afar(Uplink),
 }
 
@@ -87,7 +87,7 @@ impl RecordedArgs {
     /// Who is told of what happens on this host; nobody where nothing was asked for.
     pub(super) fn observer(&self, host: &str) -> Result<Observer, Failure> {
         let mut sink = match (&self.recording, &self.server) {
-            (Some(recording), _) => Sink::Here(writer(recording, host)?),
+            (Some(recording), _) => Sink::Here(Box::new(writer(recording, host)?)),
             (None, Some(server)) => Sink::Afar(self.uplink(server, host)?),
             (None, None) => return Ok(Box::new(|_| {})),
         };

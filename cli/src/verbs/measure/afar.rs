@@ -33,7 +33,7 @@ const SPOOL_BLOCKS_MAX: usize = 1_000_000;
 #[command(next_help_heading = "Sending to another machine")]
 pub(super) struct AfarArgs {
     /// Send all readings to this server, which runs `meikyo serve --ingest`, immediately; for example
-    /// https://mon.example:8420. `http` on loopback only
+    /// `https://mon.example:8420`. `http` on loopback only
     #[arg(long, value_name = "URL", requires = "spool")]
     to: Option<String>,
     /// Directory in which readings wait until the server has them; one for each measurement
