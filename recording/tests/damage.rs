@@ -21,7 +21,7 @@ use arrow::array::AsArray as _;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt64Type};
 use damage::answers::{Answers, answers};
-use damage::harm::{Random, harm};
+use damage::harm::{Random, fifo, harm};
 use damage::made::{ages_apart, append, make, name_of, names_in_turn};
 use meikyo_recording::{Recording, Selection, check, compact, inventory};
 use meikyo_testing::files::copy_tree;
@@ -314,7 +314,7 @@ fn no_senseless_frame_of_symbols_gives_a_row_the_name_of_another() {
     let of_symbols: Vec<_> = of_symbols.map(|(at, _)| at).collect();
     assert!(of_symbols.len() > 3, "{of_symbols:?}");
     let mut unnamed = 0;
-    for &frame in &of_symbols[..3] {
+    for (order, &frame) in of_symbols[..3].iter().enumerate() {
         // The number of the first one, and of each how long its text is; the texts themselves are
         // whatever somebody wrote.
         for (at, to) in (0..8).flat_map(|at| [0, 1, 2, 3, 5, 0xff].map(|to| (at, to))) {
@@ -332,6 +332,9 @@ fn no_senseless_frame_of_symbols_gives_a_row_the_name_of_another() {
                 assert!(told && found.len() == rows.len(), "{what}");
                 for (name, number) in found {
                     unnamed += usize::from(name.is_none());
+                    // The others keep theirs.
+                    let is_named_by = order as u64 + 1 == number;
+                    assert!(name.is_some() || is_named_by, "{what}: {number}");
                     assert!(name.is_none_or(|name| name == name_of(number)), "{what}: {number}");
                 }
                 assert!(!check::check(&dir).unwrap().damage.is_empty(), "{what}");
@@ -402,6 +405,77 @@ fn rows_of_another_time_than_their_frame_says_are_left_out_and_told() {
     }
 }
 
+/// What is done to a recording as [`make`] makes it: to its files below a stream, and to segments.
+fn harms() -> Vec<(&'static str, fn(&Path))> {
+    fn log(dir: &Path, name: &str) -> PathBuf {
+        dir.join("log/a").join(name)
+    }
+    fn segments(dir: &Path) -> Vec<PathBuf> {
+        let found = std::fs::read_dir(dir.join("log/a")).unwrap().map(|of| of.unwrap().path());
+        let mut found: Vec<_> =
+            found.filter(|path| path.extension().is_some_and(|of| of == "log")).collect();
+        found.sort();
+        assert_eq!(found.len(), 3, "{found:?}");
+        found
+    }
+    fn fifo_of(path: &Path) {
+        std::fs::remove_file(path).unwrap();
+        fifo(path);
+    }
+    fn rewrite(segment: &Path, change: impl FnOnce(&mut Vec<Frame>)) {
+        let mut frames = frames_of(&std::fs::read(segment).unwrap());
+        change(&mut frames);
+        std::fs::write(segment, sealed(&frames)).unwrap();
+    }
+    vec![
+        ("remove the progress", |dir| std::fs::remove_file(log(dir, "progress")).unwrap()),
+        ("remove the first segment", |dir| std::fs::remove_file(&segments(dir)[0]).unwrap()),
+        ("remove the middle segment", |dir| std::fs::remove_file(&segments(dir)[1]).unwrap()),
+        ("remove the last segment", |dir| std::fs::remove_file(&segments(dir)[2]).unwrap()),
+        ("remove all segments", |dir| {
+            segments(dir).iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
+        }),
+        ("give a segment another number", |dir| {
+            std::fs::rename(&segments(dir)[2], log(dir, "0000900000.log")).unwrap();
+        }),
+        ("leave out a frame", |dir| rewrite(&segments(dir)[1], |frames| drop(frames.remove(20)))),
+        ("repeat a frame", |dir| {
+            rewrite(&segments(dir)[1], |frames| frames.insert(20, frames[20].clone()));
+        }),
+        ("leave out the last frames", |dir| {
+            rewrite(&segments(dir)[2], |frames| frames.truncate(frames.len() - 5));
+        }),
+        ("make a FIFO of a segment", |dir| fifo_of(&segments(dir)[1])),
+        ("make a FIFO of a file", |dir| fifo_of(&files_of(dir, "interfaces")[0])),
+        ("make a FIFO of the manifest", |dir| fifo_of(&log(dir, "manifest"))),
+        ("make a FIFO of the progress", |dir| fifo_of(&log(dir, "progress"))),
+    ]
+}
+
+#[test]
+fn whatever_is_missing_or_in_the_wrong_place_is_told_by_whoever_reads_rows() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    make(&whole);
+    let expected = answers(&whole);
+    for (what, harm) in harms() {
+        let dir = base.path().join("damaged");
+        copy_tree(&whole, &dir).unwrap();
+        harm(&dir);
+        let found = answers_in_time(&dir, 0, &[what.into()]);
+        assert_eq!(judge(&expected, &found), Ok(false), "{what}");
+        for reader in ["check", "info", "interfaces Readings", "polls Readings"] {
+            let of_file = what == "make a FIFO of a file" && reader == "polls Readings";
+            assert!(found.answers[reader].told || of_file, "{what}: `{reader}` says nothing");
+        }
+        if what == "repeat a frame" {
+            let rows = |answers: &Answers| answers.answers["interfaces Readings"].text.clone();
+            assert_eq!(rows(&found), rows(&expected), "no row counts twice");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
+
 /// The rows that version 0.1.0 itself reads of what it wrote.
 const ROWS_OF_0_1_0: [(&str, usize); 4] =
     [("load", 1796), ("polls", 1798), ("intervals", 899), ("load.summary", 208)];
@@ -429,6 +503,95 @@ fn what_an_earlier_version_wrote_is_read_and_counted_as_unverified() {
         let found: usize = scan.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
         assert_eq!((found, scan.problems()), (rows, &[][..]), "{table}");
     }
+}
+
+/// The Parquet files of a table, by name.
+fn files_of(dir: &Path, table: &str) -> Vec<PathBuf> {
+    let (mut found, mut within) = (Vec::new(), vec![dir.join(table)]);
+    while let Some(path) = within.pop() {
+        if path.is_dir() {
+            within.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn files_without_a_manifest_that_stand_in_the_wrong_place_are_left_out_and_told() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("old");
+    let told = |path: &Path, what: &str| {
+        let [checked, listed] = [
+            check::check(&dir).unwrap().damage.into_iter().map(|of| (of.path, of.what)).collect(),
+            inventory::inventory(&dir)
+                .unwrap()
+                .problems
+                .into_iter()
+                .map(|of| (of.path, of.what))
+                .collect::<Vec<_>>(),
+        ];
+        for problems in [checked, listed] {
+            let is_told = problems.iter().any(|(at, why)| at == path && why.contains(what));
+            assert!(is_told, "{what}: {problems:?}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    };
+    written_by_0_1_0(&dir);
+    let [load, polls] = ["load", "polls"].map(|table| files_of(&dir, table).remove(0));
+    std::fs::copy(&polls, &load).unwrap();
+    told(&load, "its table is `polls`");
+    // Under the numbers of other frames, and of another stream.
+    for (name, what) in [("snmp-900001-900002", "`meikyo.first`"), ("other-1-2", "`meikyo.stream`")]
+    {
+        written_by_0_1_0(&dir);
+        let load = files_of(&dir, "load").remove(0);
+        let moved = load.with_file_name(format!("{name}.parquet"));
+        std::fs::rename(&load, &moved).unwrap();
+        told(&moved, what);
+    }
+    written_by_0_1_0(&dir);
+    let load = files_of(&dir, "load").remove(0);
+    let name = load.file_stem().unwrap().to_str().unwrap().to_owned();
+    let [first, last] = [1, 2].map(|at| name.split('-').nth(at).unwrap().parse::<u64>().unwrap());
+    let again = load.with_file_name(format!("snmp-{}-{last}.parquet", first + 1));
+    std::fs::copy(&load, &again).unwrap();
+    told(&again, "overlaps");
+}
+
+#[test]
+fn every_octet_behind_the_pages_has_a_checksum_that_every_reader_compares() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    append(&whole, "a", true);
+    let file = files_of(&whole, "interfaces").remove(0);
+    let octets = std::fs::read(&file).unwrap();
+    let dir = base.path().join("damaged");
+    copy_tree(&whole, &dir).unwrap();
+    let file = dir.join(file.strip_prefix(&whole).unwrap());
+    let end = octets.len();
+    let footer = u32::from_le_bytes(octets[end - 8..end - 4].try_into().unwrap());
+    let footer = usize::try_from(footer).unwrap();
+    let told = |what: &str| {
+        let recording = Recording::open(&dir).unwrap();
+        let mut scan = recording.scan(&Selection::all("interfaces")).unwrap();
+        assert!(scan.by_ref().all(|batch| batch.is_ok()));
+        let listed = inventory::inventory(&dir).unwrap().problems;
+        for problems in [scan.problems(), &listed] {
+            let is_told = problems.iter().any(|of| of.path == file && of.what.contains(what));
+            assert!(is_told, "{what}: {problems:?}");
+        }
+    };
+    for at in (end - 8 - footer..end).step_by(footer / 40) {
+        let mut changed = octets.clone();
+        changed[at] ^= 1;
+        std::fs::write(&file, changed).unwrap();
+        told("it does not have its checksum");
+    }
+    std::fs::write(&file, [&octets[..], b"more"].concat()).unwrap();
+    told("octets, and ");
 }
 
 #[test]

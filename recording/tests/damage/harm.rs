@@ -173,7 +173,7 @@ fn duplicate(file: &Path, random: &mut Random) -> String {
 }
 
 #[expect(unsafe_code, reason = "the standard library makes no FIFOs")]
-fn fifo(path: &Path) {
+pub(crate) fn fifo(path: &Path) {
     let path = CString::new(path.to_str().unwrap()).unwrap();
     // SAFETY: the pointer is to a text that ends with a zero.
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
