@@ -4,7 +4,8 @@
 //! Ranks are known by their connections. As long as they were told nothing, one may take the place of another
 //! that is gone; afterwards a rank that joins is of another program, unless it names the one that it is of, as
 //! ranks do whose daemon was started anew. What all ranks of the host have handed over is kept
-//! until it is saved, though the program has ended; what only some have is forgotten with it.
+//! until it is saved, though the program has ended, also where some ended before others had handed over theirs;
+//! what only some have when all have ended is forgotten.
 //!
 //! `P` is what one rank hands over, `I` the image of all.
 
@@ -108,6 +109,12 @@ impl<P> Current<P> {
 
     fn is_whole(&self) -> bool {
         self.connected.len() >= self.here as usize
+    }
+
+    /// Whether every rank of the host that has gone has handed over this step before.
+    fn has_or_awaits_all(&self, step: u64) -> bool {
+        let gone = self.parts.keys().filter(|rank| !self.connected.contains_key(rank)).count();
+        self.step == step && self.connected.len() + gone >= self.here as usize
     }
 
     fn rank_of(&self, connection: Connection) -> Option<u32> {
@@ -308,7 +315,6 @@ impl<P, I> Program<P, I> {
         let Some(rank) = current.rank_of(connection) else { return false };
         current.connected.remove(&rank);
         current.waiting.remove(&rank);
-        current.parts.remove(&rank);
         if current.told.is_none() {
             // With another in its place it is another program.
             current.program = None;
@@ -364,7 +370,8 @@ impl<P, I> Program<P, I> {
         match current.told {
             Some((run, _)) if run == reached.run => {
                 let is_on_its_way = current.gathered == Some(reached.step);
-                is_on_its_way || !(current.is_broken || current.is_over)
+                let can_be_whole = !current.is_broken || current.has_or_awaits_all(reached.step);
+                is_on_its_way || can_be_whole && !current.is_over
             }
             Some((run, _)) => reached.run > run,
             None => false,
@@ -424,6 +431,59 @@ mod tests {
         // What only one has handed over is gone with it, also for a generation that is begun later.
         assert!(matches!(asked(&mut program, 2), Some(Snapshot::Failed(_))));
         assert!(matches!(asked(&mut program, 3), Some(Snapshot::Failed(_))));
+    }
+
+    #[test]
+    fn a_rank_may_end_before_the_others_of_its_host_have_handed_over_the_same_step() {
+        let mut program = begun();
+        assert_eq!(program.take(Connection(0), 1, ()), Ok(None));
+        assert!(program.left(Connection(0)));
+        assert_eq!(asked(&mut program, 1), None);
+        // The step after that cannot come any more.
+        let mut later = begun();
+        assert_eq!(later.take(Connection(0), 1, ()), Ok(None));
+        assert!(later.left(Connection(0)));
+        assert!(matches!(asked(&mut later, 2), Some(Snapshot::Failed(_))));
+        let (of, parts) = program.take(Connection(1), 1, ()).unwrap().unwrap();
+        assert_eq!((of, parts.len()), (6, 2));
+        // Its parts are being put together, and nobody is there any more.
+        assert!(program.left(Connection(1)));
+        assert_eq!(program.snapshot(), None);
+        assert!(program.handed(6, 1, 42));
+        assert_eq!(program.snapshot(), Some((Generation(1), Snapshot::Taken(42))));
+    }
+
+    #[test]
+    fn a_later_step_is_kept_for_its_own_generation_and_is_saved_once() {
+        let mut program = begun();
+        for step in [1, 2] {
+            program.take(Connection(0), step, ()).unwrap();
+            program.take(Connection(1), step, ()).unwrap().unwrap();
+            assert!(program.handed(6, step, 40 + step));
+            assert_eq!(program.to_save(), Some(Reached { run: 3, step }));
+        }
+        assert!(matches!(asked(&mut program, 1), Some(Snapshot::Failed(_))));
+        assert_eq!(program.to_save(), Some(Reached { run: 3, step: 2 }));
+        // Another host coordinates it: it is not to be saved a second time.
+        assert_eq!(asked(&mut program, 2), Some(Snapshot::Taken(42)));
+        assert_eq!(program.to_save(), None);
+    }
+
+    #[test]
+    fn what_is_decided_on_another_program_changes_nothing_for_this_one() {
+        let mut program = begun();
+        let origin = Origin { generation: None, reached: Reached::default(), newest: None };
+        program.started(99, 8, origin);
+        program.over(99);
+        program.take(Connection(0), 1, ()).unwrap();
+        program.take(Connection(1), 1, ()).unwrap().unwrap();
+        assert!(program.handed(6, 1, 42));
+        assert_eq!(program.to_save(), Some(Reached { run: 3, step: 1 }));
+        // The same program in another run takes along what it has handed over.
+        program.started(6, 9, origin);
+        assert_eq!(program.to_save(), Some(Reached { run: 9, step: 1 }));
+        program.over(6);
+        assert_eq!(program.take(Connection(0), 2, ()), Err(RankError::Over));
     }
 
     #[test]

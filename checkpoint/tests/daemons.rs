@@ -216,7 +216,7 @@ fn what_changed_is_all_that_is_sent_and_what_was_rebuilt_can_be_gone_on_from() {
         }
     };
     let costs = |group: &Group| -> Vec<daemon::Cost> {
-        (0..4).map(|host| group.status(host).unwrap().cost.unwrap()).collect()
+        (0..4).map(|host| *group.status(host).unwrap().cost.unwrap()).collect()
     };
     save(&group, 1);
     assert!(costs(&group).iter().all(|cost| cost.made_of.is_none() && cost.sent_bytes > 200_000));

@@ -405,8 +405,11 @@ fn rows_of_another_time_than_their_frame_says_are_left_out_and_told() {
     }
 }
 
+/// What is done to a recording, in words and as a function of its directory.
+type Harm = (&'static str, fn(&Path));
+
 /// What is done to a recording as [`make`] makes it: to its files below a stream, and to segments.
-fn harms() -> Vec<(&'static str, fn(&Path))> {
+fn harms() -> Vec<Harm> {
     fn log(dir: &Path, name: &str) -> PathBuf {
         dir.join("log/a").join(name)
     }

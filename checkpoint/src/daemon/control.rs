@@ -220,7 +220,7 @@ pub struct Status {
     pub hosts: Vec<String>,
     /// What the newest generation that was written here cost.
     #[serde(default)]
-    pub cost: Option<Cost>,
+    pub cost: Option<Box<Cost>>,
     /// What was told last, or went wrong last.
     pub last: Option<String>,
 }
@@ -532,7 +532,7 @@ impl Daemon {
                 .map(|next| next.step),
             whole: self.member.prepared_generations().map(|(whole, _)| whole.0).collect(),
             hosts: (0..self.layout.hosts()).map(word).collect(),
-            cost: self.cost.clone(),
+            cost: self.cost.clone().map(Box::new),
             last: self
                 .awaits_founders()
                 .or_else(|| self.awaits_starters())

@@ -73,8 +73,7 @@ impl Working {
     pub(super) fn carry_out(&self, started: Started) -> Result<Carried, String> {
         let Started { generation, version, met, geometry, job, image, base, wanted } = started;
         let (begun, cpu) = (now(), cpu_seconds());
-        let is_saved = image.is_some();
-        let purpose = if is_saved { Purpose::Save } else { Purpose::Rebuild };
+        let purpose = if image.is_some() { Purpose::Save } else { Purpose::Rebuild };
         let schedule = Schedule::new(geometry?, job).map_err(|error| error.to_string())?;
         if self.is_own {
             self.check_room(schedule.geometry())?;
@@ -99,9 +98,7 @@ impl Working {
             self.inputs.send(Input::Met(generation, breaker)).map_err(told)?;
         }
         let is_rebuilt = self.is_own && !is_saved;
-        if is_rebuilt && self.rebuilt.exists() {
-            std::fs::remove_dir_all(&self.rebuilt).map_err(told)?;
-        }
+        self.clear(is_rebuilt)?;
         let shelved = Shelved {
             directory: if is_rebuilt { &self.rebuilt } else { &self.stored },
             generation,
@@ -141,6 +138,17 @@ impl Working {
                 cpu_seconds: cpu_seconds() - cpu,
             },
         })
+    }
+
+    /// Deletes what an earlier try at a rebuild left.
+    fn clear(&self, is_rebuilt: bool) -> Result<(), String> {
+        if !is_rebuilt {
+            return Ok(());
+        }
+        match std::fs::remove_dir_all(&self.rebuilt) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(told(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Tells the daemon's thread what turned out to be damaged; what went wrong, for a person.
