@@ -97,7 +97,7 @@ impl Working {
             let breaker = links.breaker().map_err(told)?;
             self.inputs.send(Input::Met(generation, breaker)).map_err(told)?;
         }
-        let is_rebuilt = self.is_own && !is_saved;
+        let is_rebuilt = self.is_own && image.is_none();
         self.clear(is_rebuilt)?;
         let shelved = Shelved {
             directory: if is_rebuilt { &self.rebuilt } else { &self.stored },
