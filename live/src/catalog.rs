@@ -41,6 +41,7 @@ impl Catalog {
 
     /// All recordings, in the order in which they were named and added.
     pub fn all(&self) -> Vec<Arc<Opened>> {
+        // A list is replaced or pushed to as a whole, also by a thread that panics after.
         self.recordings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

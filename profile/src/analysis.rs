@@ -56,7 +56,7 @@ pub struct PlaceCount {
 /// What a CPU did in a second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// All samples.
+    /// How many there were in that second, whatever their places.
     pub samples: u64,
     /// Places with most samples first; ties by process and address.
     pub places: Vec<PlaceCount>,

@@ -62,7 +62,7 @@ impl Format {
 pub struct ExportOptions {
     /// Which samples.
     pub wanted: Wanted,
-    /// As what.
+    /// What the file is written for.
     pub format: Format,
     /// Which names are hashed.
     pub hashing: Hashing,

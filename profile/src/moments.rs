@@ -14,7 +14,7 @@ use crate::wanted::Wanted;
 pub struct Moment<'a> {
     /// When, ns since the epoch.
     pub time: i64,
-    /// On which host.
+    /// The name that the host has in the recording.
     pub host: &'a str,
     /// The number of the CPU there.
     pub cpu: u64,

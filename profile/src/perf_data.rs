@@ -19,7 +19,7 @@ pub enum PerfDataError {
     /// It was written to a pipe, which has no sections.
     #[error("this was written to a pipe; `perf inject -i - -o perf.data` makes a file of it")]
     Piped,
-    /// Its records are compressed.
+    /// `perf record -z` has written it.
     #[error(
         "its records are compressed (`perf record -z`); `perf inject -i perf.data -o plain.data` unpacks them"
     )]

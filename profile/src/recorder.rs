@@ -490,6 +490,7 @@ impl Recorder {
         self.drain(sink)?;
         self.end_blocks(sink)?;
         let now = self.wall(clock::monotonic());
+        // Saturates: a longer span than the epoch's age is all that there is.
         let from = now.saturating_sub(i64::try_from(last.get()).unwrap_or(i64::MAX));
         let counts = &mut self.counts;
         let grabbed = self.flight.as_mut().map(|flight| {

@@ -88,7 +88,7 @@ pub struct ReportOptions {
 /// What a report counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// Samples, one by one.
+    /// What was sampled, one by one.
     Samples,
     /// What hosts summed up: of each second the places of code with most samples, and how many there were in
     /// all.

@@ -247,6 +247,7 @@ fn keep_up(shared: &(Mutex<State>, Condvar)) {
             return;
         }
         let pages = (state.ahead - before) / page_bytes() as u64;
+        // Saturates: the pause is bounded below.
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
         let cost = begun.elapsed() + FIRST_WRITE.saturating_mul(pages);
         pause = cost.saturating_mul(100).clamp(LEAST, MOST);

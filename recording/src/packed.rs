@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::batch::{Batch, Symbol};
 use crate::log::packed;
-pub use crate::log::packed::delta::{DeltaDecoder, DeltaEncoder};
 pub use crate::log::packed::{PackError, UnpackError};
 use crate::log::{Codec, FrameHeader, Ordinal, decode_rows};
 use crate::origin::Origin;

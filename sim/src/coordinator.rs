@@ -36,9 +36,9 @@ use crate::exchange::crew::Rest;
 use crate::exchange::{Exchange, Outbox};
 use crate::setup::Setup;
 use crate::statistics::{Line, Observer, Progress};
-use crate::threads::Alone;
 
 pub(crate) use announcer::now;
+pub(crate) use payoff::Alone;
 
 /// A time that never comes: no event.
 pub(crate) const NEVER: u64 = u64::MAX;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::check;
 use crate::conservative::Conservative;
 use crate::context::Lp;
-use crate::coordinator::{Verdict, now};
+use crate::coordinator::{Alone, Verdict, now};
 use crate::fault::RunError;
 use crate::key::LpId;
 use crate::model::Model;
@@ -23,7 +23,7 @@ use crate::sequential;
 use crate::setup::Setup;
 use crate::share::{self, Pending, Share, World};
 use crate::statistics::{self, Observer, Unobserved};
-use crate::threads::{self, Alone};
+use crate::threads;
 
 /// How long one queue handles all events at first, where windows have few, until threads are tried again;
 /// twice as long after each time.

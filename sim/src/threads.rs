@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::context::Lp;
-use crate::coordinator::{Coordinator, words_max};
+use crate::coordinator::{Alone, Coordinator, words_max};
 use crate::exchange::barrier::Patience;
 use crate::exchange::crew::{Crew, Part, Rest};
 use crate::exchange::shared_memory::{Endpoint, SharedMemory};
@@ -42,15 +42,6 @@ pub(crate) trait Scheme<L: Lp> {
     fn finish<'a>(worker: Self::Worker<'a>) -> PartResult<L>
     where
         L: 'a;
-}
-
-/// What is done where one thread alone is faster than all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alone {
-    /// It does all parts, and the others rest.
-    Windows,
-    /// The same; but where windows have few events the work ends, so that one queue can go on with it.
-    Queue,
 }
 
 /// Runs `shares` as `S` does and gives what they have become, in their order. The first part speaks to

@@ -11,13 +11,14 @@
 
 mod greeting;
 mod known;
+mod output;
 mod permit;
 mod place;
 mod store;
+mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use meikyo_recording::devices::Device;
 use meikyo_recording::origin::Ranges;
 use meikyo_recording::{DeltaDecoder, Origin, PackedRows, Received, Source, TableSchema};
 use meikyo_units::Nanos;
@@ -29,12 +30,13 @@ use crate::limits::{
 };
 use crate::now::Now;
 use crate::wire::{
-    Ask, Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pace, Pong, Reason,
-    Refusal, Welcome,
+    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pong, Reason, Refusal,
+    Welcome,
 };
 pub(crate) use greeting::check_greeting;
 use known::Known;
 pub use known::SenderState;
+pub use output::{Output, SessionId, Ticket};
 pub use permit::Permit;
 use permit::check_hosts;
 pub use place::Place;
@@ -43,56 +45,6 @@ use store::{Store, accounted, in_parts};
 /// A receiver whose shell has not let time pass for so long was kept from listening: what senders
 /// said meanwhile waits to be read.
 const STALLED_AFTER: Nanos = Nanos::SECOND;
-
-/// A session, by the number that the shell gave it.
-pub type SessionId = u64;
-
-/// A block that was handed to the shell to be stored.
-pub type Ticket = u64;
-
-/// What the shell is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
-    /// Open a stream with these tables, anew if it is open; say so by [`Receiver::opened`].
-    Open {
-        /// Where it is.
-        place: Place,
-        /// Every table that a sender declared for it.
-        tables: Vec<TableSchema>,
-        /// The last block that was handed over before; later ones go to the stream as it is then.
-        after: Ticket,
-    },
-    /// Store a block.
-    Store {
-        /// What it is called by when it is stored or lost.
-        ticket: Ticket,
-        /// The stream that it belongs to.
-        place: Place,
-        /// Rows with their origin, as they came.
-        rows: PackedRows,
-    },
-    /// Put what is known of a cluster's devices beside its rows.
-    Facts {
-        /// The cluster.
-        cluster: String,
-        /// Its devices, in place of those that were told before.
-        devices: Vec<Device>,
-    },
-    /// Send octets.
-    Send {
-        /// The session that they are for.
-        session: SessionId,
-        /// What is sent.
-        octets: Vec<u8>,
-    },
-    /// Close a session, once what is to be sent was sent.
-    Close {
-        /// The session that ends.
-        session: SessionId,
-        /// What its sender is told.
-        code: Code,
-    },
-}
 
 /// What a receiver did, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -809,37 +761,6 @@ impl Receiver {
             let text = format!("nothing came for {SILENCE_MAX}");
             self.refuse(id, Refusal { code: Code::Silent, text });
         }
-    }
-
-    /// Tells senders how often blocks of what is newest are wanted, where that has changed: `pace_of` says it by
-    /// a sender's name, ms, 0 for what the sender finds best.
-    pub fn set_pace(&mut self, pace_of: impl Fn(&str) -> u32) {
-        for (&id, session) in &mut self.sessions {
-            let State::Open(Party { sender, pace_ms: Some(told), .. }) = &mut session.state else {
-                continue;
-            };
-            let every_ms = pace_of(sender);
-            if std::mem::replace(told, every_ms) != every_ms {
-                let octets = Message::Pace(Pace { every_ms }).encoded();
-                self.outputs.push_back(Output::Send { session: id, octets });
-            }
-        }
-    }
-
-    /// Asks a sender for something that belongs to a stream. Whether it was asked: it must have a session, have
-    /// declared the stream, and understand questions.
-    pub fn ask(&mut self, sender: &str, stream: &str, words: &str) -> bool {
-        let Some(&id) = self.senders.get(sender) else { return false };
-        let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
-            return false;
-        };
-        let can = party.pace_ms.is_some() && party.tables.contains_key(stream);
-        if can {
-            let ask = Ask { stream: stream.to_owned(), words: words.to_owned() };
-            let octets = Message::Ask(ask).encoded();
-            self.outputs.push_back(Output::Send { session: id, octets });
-        }
-        can
     }
 
     /// Ends all sessions, since the receiver ends.

@@ -77,7 +77,8 @@ pub(super) fn run(args: &AfarBenchArgs) -> Result<Found, Failure> {
 /// Hands over the rows of a cut as fast as blocks are made of them; the octets of the spool then.
 fn fill(sender: &mut Made, cut: Nanos) -> Result<u64, Failure> {
     let handle = sender.forward().handle();
-    let intervals = i64::try_from(cut.get() / EVERY.get()).unwrap_or(i64::MAX);
+    let intervals =
+        i64::try_from(cut.get() / EVERY.get()).expect("a cut is far shorter than 2^63 intervals");
     let mut due = WallTime::now().floor(EVERY).before(cut);
     for interval in 1..=intervals {
         sender.interval(due);

@@ -82,7 +82,7 @@ fn made(dir: &Path, samples: u64) -> Result<Recording, Failure> {
     let options = BlockOptions { stacks: true, cgroups: false, whole_microseconds: false };
     let seconds = samples / u64::from(CPUS) / 1_000 + 1;
     let mut left = samples;
-    for second in 0..i64::try_from(seconds).unwrap_or(i64::MAX) {
+    for second in 0..i64::try_from(seconds).expect("samples of some hours") {
         for cpu in 0..CPUS {
             let mut block = BlockWriter::new("node001", cpu, options);
             for at in 0..left.min(1_000) {

@@ -122,9 +122,11 @@ fn watch_for(authority: &str, path: &str, span: Nanos) -> Result<Vec<f64>, Failu
         if !seen.is_empty() && begin.is_none() {
             begin = Some(now_us);
         }
-        let span_us = i64::try_from((SETTLES + span).get() / 1_000).unwrap_or(i64::MAX);
+        let span_us =
+            i64::try_from((SETTLES + span).get() / 1_000).expect("2^64 ns are fewer than 2^63 us");
         if let Some(begin) = begin.filter(|begin| now_us - begin >= span_us) {
-            let settles_us = i64::try_from(SETTLES.get() / 1_000).unwrap_or(i64::MAX);
+            let settles_us =
+                i64::try_from(SETTLES.get() / 1_000).expect("2^64 ns are fewer than 2^63 us");
             let counted = seen.into_iter().filter(|(part, _)| *part >= begin + settles_us);
             #[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 us")]
             let latency = |(part, at): (i64, i64)| (at - part) as f64 / 1_000.0;

@@ -90,7 +90,7 @@ pub enum Request {
     /// This rank copies its arrays into the memory file with this descriptor: it can be read though the rank has gone
     /// on or ended.
     Shadow {
-        /// The descriptor.
+        /// Its number in the process that asks.
         descriptor: i32,
     },
     /// Take what this rank has. It has been read when the answer comes.

@@ -53,7 +53,7 @@ impl What {
 /// Something that happened just now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happened {
-    /// What it is.
+    /// Which of the things that are told.
     pub what: What,
     /// The generation that it is about.
     pub generation: Option<Generation>,

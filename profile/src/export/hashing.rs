@@ -15,7 +15,7 @@ use crate::reading::Name;
 /// What has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// Hosts.
+    /// Hosts, in rows and as the roots of stacks.
     Host,
     /// Processes and threads.
     Process,

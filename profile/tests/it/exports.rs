@@ -184,7 +184,7 @@ fn pprof_of_go_reads_the_samples_that_were_taken() {
 #[test]
 fn hashed_names_are_nowhere_in_the_file_and_stacks_stay_as_different_as_they_were() {
     let (mut written, ..) = written(&["hostess"]);
-    written.mapping("hostess", 10, 7, "/home/anna/secret");
+    written.mapping("hostess", 10, 7, "/srv/anna/secret");
     written.sample("hostess", 12, [7, 7, 0x1001]);
     let recording = written.recording();
     let hashing = Hashing::new(&Named::ALL, b"key");

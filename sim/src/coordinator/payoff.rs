@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::exchange::crew::Rest;
-use crate::threads::Alone;
 
 /// How long what was faster goes on at first, and at most.
 const STAY_LEAST: Duration = Duration::from_millis(20);
@@ -28,6 +27,15 @@ const TRIAL_ALONE: Duration = Duration::from_millis(4);
 const EVENTS_FEW: u64 = 64;
 /// ... by so many per cent, which threads must be faster by, too.
 const QUEUE_GAINS: u64 = 15;
+
+/// What is done where one thread alone is faster than all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// It does all parts, and the others rest.
+    Windows,
+    /// The same; but where windows have few events the work ends, so that one queue can go on with it.
+    Queue,
+}
 
 /// Who works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

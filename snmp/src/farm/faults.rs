@@ -7,6 +7,7 @@ use meikyo_units::Nanos;
 use meikyo_worlds::random::{below, draw};
 
 use super::bridge::RowCreation;
+use super::machine::SetFate;
 use super::truth::flag;
 use crate::ErrorStatus;
 
@@ -241,15 +242,6 @@ impl Fate {
         .filter_map(|(holds, flag)| holds.then_some(flag))
         .sum()
     }
-}
-
-/// What happens to a request to set something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SetFate {
-    Done,
-    Refused(ErrorStatus),
-    /// Answered like one that was done.
-    Forgotten,
 }
 
 impl Faults {

@@ -5,7 +5,6 @@ use meikyo_worlds::random::{below, draw};
 
 use super::bridge::Bridge;
 use super::cache::CacheClock;
-use super::faults::SetFate;
 use super::layout::Layout;
 use super::objects::{CacheGroup, DISK_TOTAL_KIB, Form, Moving, Source};
 use super::traffic::{Counter, Disk, Increments, Load};
@@ -215,6 +214,15 @@ pub(crate) struct MachineMib<'a> {
     interfaces: Moment,
     host: Moment,
     buffer: [u8; 24],
+}
+
+/// What happens to a request to set something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetFate {
+    Done,
+    Refused(ErrorStatus),
+    /// Answered like one that was done.
+    Forgotten,
 }
 
 /// An instant and its step.

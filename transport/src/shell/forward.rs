@@ -192,7 +192,7 @@ impl Handle {
 
     /// How the uplink stands.
     pub fn status(&self) -> UplinkStatus {
-        // It is replaced as a whole.
+        // It is replaced as a whole, also by a thread that panics after.
         self.0.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -235,6 +235,7 @@ impl Work {
             }
             let status = self.uplink.status();
             self.is_connected = status.sender.is_welcome;
+            // It is replaced as a whole, also by a thread that panics after.
             *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
             if is_over {
                 return self.uplink;
@@ -251,6 +252,7 @@ impl Work {
             queue.batches.is_empty() && queue.devices.is_none() && !queue.is_over
         };
         let waited = self.shared.work.wait_timeout_while(queue, wait, is_idle);
+        // Batches are pushed whole, also by a thread that panics after.
         queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         let batches = std::mem::take(&mut queue.batches);
         self.words.append(&mut queue.words);

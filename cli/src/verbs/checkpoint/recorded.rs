@@ -24,7 +24,7 @@ use crate::this_host::ROOTS;
 const STREAM: &str = "checkpoints";
 
 meikyo_recording::table! {
-    /// What happened to checkpoints.
+    /// A row for each thing that happened to a generation, on the host that it concerned.
     pub checkpoints: Context, "checkpoints", "what happened to checkpoints of parallel programs",
         titled("Checkpoints"), timed("when it happened");
     HOST: Symbol, Label, "host", "name of the host in the job's file";

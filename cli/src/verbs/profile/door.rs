@@ -36,7 +36,7 @@ struct Question {
 pub(super) enum Reply {
     /// What is sent to the server now.
     Grabbed {
-        /// Blocks.
+        /// How many blocks that is.
         blocks: u64,
         /// Samples in them.
         samples: u64,

@@ -17,7 +17,7 @@ use super::record::writer;
 /// Make a recording of a file that `perf record` wrote
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// The file
+    /// What `perf record` has written
     #[arg(value_name = "PERF.DATA")]
     file: PathBuf,
     /// The recording to write; an existing one is continued
@@ -70,6 +70,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<Answer, Failure> {
 
 /// Nanoseconds of a timestamp; those that 64 bits do not hold are the last one that they do.
 fn wall(at: jiff::Timestamp) -> WallTime {
+    // Saturates, as said above.
     WallTime::from_nanos(i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX))
 }
 
