@@ -12,7 +12,7 @@ use crate::remembered::Remembered;
 use crate::segment::ended::{self, EndedSegment, EndedSegments};
 
 /// The files of a recording that count at one instant.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Listing {
     /// The open segments of all streams, by stream and then sequence number.
     pub segments: Vec<SegmentFile>,

@@ -83,15 +83,7 @@ impl Recording {
         wanted: &Wanted<'_>,
         opening: Opening<'_>,
     ) -> Result<Listing, ReadError> {
-        let mut before = None;
-        for _ in 0..TRIES {
-            let listing = self.list_once(wanted, opening)?;
-            if listing.problems.is_empty() || before.as_ref() == Some(&listing.problems) {
-                return Ok(listing);
-            }
-            before = Some(listing.problems);
-        }
-        self.list_once(wanted, opening)
+        settled(|| self.list_once(wanted, opening))
     }
 
     fn list_once(&self, wanted: &Wanted<'_>, opening: Opening<'_>) -> Result<Listing, ReadError> {
@@ -156,6 +148,19 @@ impl Recording {
         !segment.exists()
             && unit.is_some_and(|unit| claim_in(unit, &file.table, file.hour) == Some(claim))
     }
+}
+
+/// Lists until what is wrong is nothing, or the same twice in a row.
+fn settled<E>(mut list: impl FnMut() -> Result<Listing, E>) -> Result<Listing, E> {
+    let mut before = None;
+    for _ in 0..TRIES {
+        let listing = list()?;
+        if listing.problems.is_empty() || before.as_ref() == Some(&listing.problems) {
+            return Ok(listing);
+        }
+        before = Some(listing.problems);
+    }
+    list()
 }
 
 fn claim_in(unit: &Unit, table: &str, hour: i64) -> Option<Claim> {
@@ -521,5 +526,37 @@ fn place_of(file: &ParquetFile, manifest: Option<&Manifest>) -> Place {
             let what = "it is left out: the manifest of its stream does not name it";
             Place::Foreign(what.into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// What is told, and after how many listings, where these problems are met one after another.
+    fn told(met: &[&str]) -> (Vec<String>, usize) {
+        let mut listings = 0;
+        let found = settled(|| {
+            let what = met[listings.min(met.len() - 1)];
+            listings += 1;
+            let problems = [what].into_iter().filter(|what| !what.is_empty());
+            let problems = problems.map(|what| Problem::new(Path::new("file"), what)).collect();
+            Ok::<_, Infallible>(Listing { problems, ..Listing::default() })
+        });
+        let Ok(found) = found;
+        (found.problems.into_iter().map(|problem| problem.what).collect(), listings)
+    }
+
+    #[test]
+    fn what_changes_from_one_listing_to_the_next_is_a_writer_at_work_and_no_damage() {
+        let one = |what: &str| vec![what.to_owned()];
+        assert_eq!(told(&[""]), (Vec::new(), 1));
+        assert_eq!(told(&["missing", ""]), (Vec::new(), 2));
+        assert_eq!(told(&["missing", "missing"]), (one("missing"), 2));
+        assert_eq!(told(&["a", "b", "c", "c"]), (one("c"), 4));
+        // A recording that never comes to rest is told as it is in the end.
+        assert_eq!(told(&["1", "2", "3", "4", "5", "6", "7"]), (one("7"), TRIES + 1));
     }
 }
