@@ -87,7 +87,7 @@ pub const CONNECT_MAX: Nanos = Nanos::from_secs(10);
 pub const ANSWER_BYTES_MAX: usize = 16 << 10;
 
 /// Things that a receiver asked a sender for and nobody has looked at; who asks for more asks again.
-pub const ASKED_MAX: usize = 64;
+pub const ASKED_MAX: usize = 1_024;
 
 /// What a spool holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -602,12 +602,12 @@ fn a_sender_follows_the_pace_while_its_session_lasts_and_keeps_some_questions() 
     assert_eq!(sender.status().pace, None);
     tell(&mut sender, Message::Pace(Pace { every_ms: 100 }));
     assert_eq!(sender.status().pace, Some(Nanos::from_millis(100)));
-    for number in 0..1_000 {
+    for number in 0..2_000 {
         let words = format!("functions {number}");
         tell(&mut sender, Message::Ask(Ask { stream: "s".into(), words }));
     }
     let asked: Vec<_> = std::iter::from_fn(|| sender.next_asked()).collect();
-    assert_eq!((asked.len(), &*asked[63].words), (64, "functions 63"));
+    assert_eq!((asked.len(), &*asked[1_023].words), (1_024, "functions 1023"));
     tell(&mut sender, Message::Pace(Pace { every_ms: 0 }));
     assert_eq!(sender.status().pace, None);
     tell(&mut sender, Message::Pace(Pace { every_ms: 50 }));

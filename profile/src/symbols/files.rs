@@ -146,7 +146,7 @@ impl Symbols {
                 _ => found(&file),
             });
             let names = match path {
-                Ok(path) => names_in(&self.symbolizer, path, &offsets),
+                Ok(path) => names_in(&self.symbolizer, Elf::new(&*path), &offsets),
                 Err(unnamed) => vec![Err(*unnamed); offsets.len()],
             };
             for (offset, name) in offsets.into_iter().zip(names) {
@@ -249,10 +249,10 @@ fn found(mapped: &MappedFile) -> Result<PathBuf, Unnamed> {
 /// The names of the functions at some offsets of a file.
 pub(super) fn names_in(
     symbolizer: &Symbolizer,
-    file: &Path,
+    file: Elf,
     offsets: &[u64],
 ) -> Vec<Result<Rc<str>, Unnamed>> {
-    let source = Source::Elf(Elf::new(file));
+    let source = Source::Elf(file);
     let found = symbolizer.symbolize(&source, Input::FileOffset(offsets)).unwrap_or_default();
     let mut found = found.into_iter();
     let name = |_: &u64| {

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use blazesym::SymType;
-use blazesym::inspect::{Inspector, source};
+use blazesym::inspect::{Inspector, source as inspect};
 use blazesym::symbolize::Symbolizer;
+use blazesym::symbolize::source::Elf;
 use meikyo_recording::{PackError, PackedRows, Packer};
 
 use super::files::{Unnamed, names_in};
@@ -68,7 +69,10 @@ fn functions_in_kallsyms(symbols: impl BufRead, (begin, size): (u64, u64)) -> Ve
 
 fn functions_in(file: &Path) -> Vec<FileFunction> {
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();
-    let inspected = Inspector::new().for_each(&source::Source::Elf(source::Elf::new(file)), |of| {
+    // Symbols alone: a host is not made to read debug information.
+    let mut inspected = inspect::Elf::new(file);
+    inspected.debug_syms = false;
+    let inspected = Inspector::new().for_each(&inspect::Source::Elf(inspected), |of| {
         if of.sym_type == SymType::Function
             && let Some(offset) = of.file_offset
         {
@@ -83,7 +87,9 @@ fn functions_in(file: &Path) -> Vec<FileFunction> {
     // Named as they are where the file is at hand.
     let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
     let offsets: Vec<u64> = found.keys().copied().collect();
-    let names = names_in(&symbolizer.build(), file, &offsets);
+    let mut named = Elf::new(file);
+    named.debug_syms = false;
+    let names = names_in(&symbolizer.build(), named, &offsets);
     let named = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
         Some(FileFunction { offset, size, name: cut(&name.ok()?).into() })
     });
@@ -191,7 +197,7 @@ mod tests {
         let middles = functions.iter().filter(|function| function.size > 8).step_by(37);
         let offsets: Vec<u64> =
             middles.map(|function| function.offset + function.size / 2).collect();
-        let expected = names_in(&symbolizer.build(), &own, &offsets);
+        let expected = names_in(&symbolizer.build(), Elf::new(&own), &offsets);
         let found: Vec<_> =
             offsets.iter().map(|offset| told.name(&build_id, *offset).unwrap()).collect();
         let agree = found.iter().zip(&expected).filter(|(found, expected)| found == expected);

@@ -199,10 +199,9 @@ fn heat_is_counted_where_none_is_kept() {
     assert_eq!(served.json("recordings/prof/cores?cpu=4")["cores"], Value::Array(Vec::new()));
 }
 
-#[test]
-fn a_token_for_a_job_shows_samples_of_that_job_and_nothing_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, file) = (dir.path().join("prof"), dir.path().join("tokens"));
+/// A server of a profile that asks for tokens: for viewing, for the job that there is, for others.
+fn with_tokens(dir: &Path) -> (Served, [String; 3]) {
+    let (path, file) = (dir.join("prof"), dir.join("tokens"));
     profile(&path, 4);
     let roles = ["", "jobs slurm:9 ", "jobs slurm:1,user:1000 "];
     let tokens = roles.map(|_| meikyo_server::make_token());
@@ -213,6 +212,13 @@ fn a_token_for_a_job_shows_samples_of_that_job_and_nothing_else() {
         options.token_file = Some(file.clone());
         options.requests_per_s = std::num::NonZeroU32::new(100_000).unwrap();
     });
+    (served, tokens)
+}
+
+#[test]
+fn a_token_for_a_job_shows_samples_of_that_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let (served, tokens) = with_tokens(dir.path());
     let ask = |token: &str, method: &str, path: &str| {
         served.ask(method, path, &format!("Authorization: Bearer {token}\r\n"), "")
     };
@@ -251,13 +257,22 @@ fn a_token_for_a_job_shows_samples_of_that_job_and_nothing_else() {
     assert_eq!((&core["host"], &core["samples"]), (&"a".into(), &10.into()));
     assert_eq!(numbers(&map(of_job, "heat?host=b")["samples"]), [0, 0, 0, 0]);
     assert_eq!(numbers(&map(of_others, "heat")["samples"]), [0, 0, 0, 0]);
+}
+
+#[test]
+fn a_token_for_a_job_opens_nothing_but_samples_and_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (served, [view, of_job, _]) = with_tokens(dir.path());
+    let ask = |token: &str, method: &str, path: &str| {
+        served.ask(method, path, &format!("Authorization: Bearer {token}\r\n"), "")
+    };
     // The list of recordings names no other table and no device.
     let list = |token: &str| {
         let answer = ask(token, "GET", "/api/v1/recordings");
         serde_json::from_slice::<Value>(&answer.body).unwrap()[0].clone()
     };
-    assert!(list(view)["tables"].as_array().unwrap().len() > 3);
-    let list = list(of_job);
+    assert!(list(&view)["tables"].as_array().unwrap().len() > 3);
+    let list = list(&of_job);
     assert_eq!(list["devices"], Value::Array(Vec::new()));
     assert_eq!(list["tables"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["tables"][0]["name"], "samples");
@@ -272,7 +287,7 @@ fn opens_only_maps_and_flames(served: &Served, [view, of_job]: [&String; 2]) {
     let opened =
         ["heat", "cores", "profile/flame"].map(|what| format!("/api/v1/recordings/prof/{what}"));
     let opened = [&["/".to_owned(), "/api/v1/recordings".to_owned()], &opened[..]].concat();
-    let document = ask(view, "GET", "/api/v1/openapi.json");
+    let document = ask(&view, "GET", "/api/v1/openapi.json");
     let document: Value = serde_json::from_slice(&document.body).unwrap();
     let paths =
         document["paths"].as_object().unwrap().keys().map(|path| path.replace("{id}", "prof"));
@@ -289,7 +304,7 @@ fn opens_only_maps_and_flames(served: &Served, [view, of_job]: [&String; 2]) {
     for path in all {
         for method in ["GET", "POST"] {
             let is_opened = method == "GET" && opened.contains(&path);
-            let answer = ask(of_job, method, &path);
+            let answer = ask(&of_job, method, &path);
             assert_eq!(answer.status == 403, !is_opened, "{method} {path}: {}", answer.status);
         }
     }

@@ -86,10 +86,10 @@ struct SummingArgs {
     #[arg(long = "raw-job", value_name = "JOB", requires = "summary")]
     raw_jobs: Vec<String>,
     /// How long samples stay here
-    #[arg(long, value_name = "SPAN", default_value = "60s")]
+    #[arg(long, value_name = "SPAN", default_value = "60s", requires = "summary")]
     ring: Nanos,
     /// What may stay here; beyond it the oldest go
-    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "summary")]
     ring_max: Bytes,
 }
 

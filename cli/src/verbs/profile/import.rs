@@ -29,7 +29,7 @@ pub(crate) struct ImportArgs {
     /// When the first sample was taken, in RFC 3339 [default: so that the last one was taken when the
     /// file was written]
     #[arg(long, value_name = "TIME")]
-    begin: Option<jiff::Timestamp>,
+    from: Option<jiff::Timestamp>,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -50,7 +50,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<Answer, Failure> {
     let written =
         fs::metadata(&args.file).and_then(|facts| facts.modified()).map_err(unreadable)?;
     let written = jiff::Timestamp::try_from(written).map(wall)?;
-    let options = ImportOptions { host: args.host.clone(), begin: args.begin.map(wall), written };
+    let options = ImportOptions { host: args.host.clone(), begin: args.from.map(wall), written };
     let mut blocks = Vec::new();
     // Nothing is made of a file that is none.
     let imported = import(&file, &options, &mut |block: PackedRows| blocks.push(block));

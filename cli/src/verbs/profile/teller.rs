@@ -9,7 +9,7 @@ use meikyo_recording::PackedRows;
 use meikyo_units::WallTime;
 
 /// Questions that wait at most; the server asks another host, or later.
-const WAITING_MAX: usize = 64;
+const WAITING_MAX: usize = 4_096;
 
 /// Blocks that wait for the agent.
 const READY_MAX: usize = 16;
