@@ -276,14 +276,7 @@ fn a_token_for_a_job_opens_nothing_but_samples_and_the_page() {
     assert_eq!(list["devices"], Value::Array(Vec::new()));
     assert_eq!(list["tables"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["tables"][0]["name"], "samples");
-    opens_only_maps_and_flames(&served, [view, of_job]);
-}
-
-/// Asks for everything that there is: a token for a job opens nothing but maps, flames and the page itself.
-fn opens_only_maps_and_flames(served: &Served, [view, of_job]: [&String; 2]) {
-    let ask = |token: &str, method: &str, path: &str| {
-        served.ask(method, path, &format!("Authorization: Bearer {token}\r\n"), "")
-    };
+    // Nothing else is opened but the page itself.
     let opened =
         ["heat", "cores", "profile/flame"].map(|what| format!("/api/v1/recordings/prof/{what}"));
     let opened = [&["/".to_owned(), "/api/v1/recordings".to_owned()], &opened[..]].concat();
