@@ -3,7 +3,7 @@
 //! Octets and the sender's CPU time are those of real collectors that measure a farm, once with `--to` and
 //! once without; the recordings at both ends must have the same rows. The receiver's share of a core is
 //! that of a real server, which many senders in this process send the rows of an interval to every 100 ms
-//! ([`made`]). Catching up goes over a relay that lets 20 Mbit/s through ([`line`]).
+//! ([`made`]). Catching up goes over a relay that lets 20 Mbit/s through ([`mod@line`]).
 
 mod catch_up;
 mod line;

@@ -53,8 +53,8 @@ pub(super) struct AfarArgs {
     /// The trusted certificate authorities, in PEM
     #[arg(long, value_name = "FILE", default_value = ROOTS)]
     tls_roots: PathBuf,
-    /// The sender's name, which begins with the cluster's and which the token must allow
-    /// [default: CLUSTER:measure@HOST]
+    /// The sender's name, which begins with the cluster's and which the token must allow; by default
+    /// `CLUSTER:measure@HOST`
     #[arg(long, value_name = "CLUSTER:NAME", requires = "to")]
     name: Option<String>,
     /// Write no recording on this machine
