@@ -11,7 +11,7 @@ use meikyo_units::{Nanos, WallTime};
 use crate::block::{BlockOptions, BlockWriter, Sample};
 use crate::existing::Thread;
 use crate::kernel::{KERNEL, KernelFacts};
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, hexadecimal};
 use crate::perf_data::{FileRecord, FileSample, PerfData, PerfDataError};
 use crate::recorder::side_band::SideBand;
 use crate::records::Record;
@@ -227,9 +227,12 @@ impl Importing<'_> {
         let clock = self.clock;
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         match *record {
-            Record::Mapping { time, ids, range, path, .. } if ids.pid == OF_KERNEL => {
+            Record::Mapping { time, ids, range, build_id, path, .. } if ids.pid == OF_KERNEL => {
                 // Modules lie elsewhere in each boot; where they lay is not looked up.
                 if text(path).starts_with(KALLSYMS) {
+                    if !build_id.is_empty() {
+                        self.kernel = Some(hexadecimal(build_id));
+                    }
                     self.kernel_text(clock.wall(time), [range[0], range[1]]);
                 }
             }

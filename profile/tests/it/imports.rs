@@ -31,7 +31,9 @@ const OPTIONS: ImportOptions = ImportOptions {
 fn recorded(directory: &Path, arguments: &[&str], program: &Path) -> Option<std::path::PathBuf> {
     let path = directory.join("perf.data");
     let mut command = Command::new("perf");
-    command.args(["record", "-q", "-e", "cpu-clock", "-F", "1000", "-o"]).arg(&path);
+    // The kernel tells build IDs: perf 6.1 can crash when it reads them itself.
+    command.args(["record", "-q", "--buildid-mmap", "-e", "cpu-clock", "-F", "1000", "-o"]);
+    command.arg(&path);
     command.args(arguments).arg("--").arg(program).arg("300");
     let Ok(output) = command.output() else {
         meikyo_testing::lacking("perf, which Debian has in linux-perf");
@@ -111,6 +113,14 @@ fn samples_of_a_file_of_perf_are_those_that_perf_itself_reads() {
             found.extend(seen);
         }
         for all in [&mut expected, &mut found] {
+            if arguments.contains(&"-g") {
+                // With callers perf prints offsets in files in place of addresses of programs.
+                all.iter_mut().for_each(|seen| {
+                    if seen.4 < 1 << 63 {
+                        seen.4 = 0;
+                    }
+                });
+            }
             all.sort_unstable();
         }
         assert!(expected.len() > 50, "{arguments:?}: {}", expected.len());

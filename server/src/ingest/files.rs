@@ -16,11 +16,12 @@ use meikyo_recording::{
 };
 
 use super::{Event, Inbox};
+use crate::watching;
 
 /// Files that wait to be looked for; of more the next mapping is waited for.
 const WAITING_MAX: usize = 1_024;
 
-/// Build IDs that are remembered; then it begins anew, and the recording says what it has.
+/// Files that are remembered; then it begins anew.
 const KNOWN_MAX: usize = 200_000;
 
 /// A host that has not told by then is not waited for any longer: the next one that maps the file is asked.
@@ -38,19 +39,15 @@ struct Mapped {
     path: String,
 }
 
-/// What is known of files by their build IDs.
+/// What is known of files.
 #[derive(Debug)]
 pub(super) struct Files {
-    known: BTreeMap<String, Known>,
+    /// Build IDs of files whose functions were told.
+    told: BTreeSet<String>,
+    /// When files were handed on to be looked for, by build ID and path: a copy that lies in a container is not
+    /// here although the file that it was copied from is.
+    since: BTreeMap<(String, String), Instant>,
     to: SyncSender<Mapped>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// It was handed on to be looked for.
-    Since(Instant),
-    /// Its functions were told.
-    Told,
 }
 
 impl Files {
@@ -65,15 +62,13 @@ impl Files {
                 inbox.tell_blocking(Event::Ask { sender, stream, words });
             });
         })?;
-        Ok(Self { known: BTreeMap::new(), to })
+        Ok(Self { told: BTreeSet::new(), since: BTreeMap::new(), to })
     }
 
     /// Looks a block through that is stored.
     pub(super) fn pass(&mut self, now: Instant, stream: &str, rows: &PackedRows) {
         if rows.table() == file_symbols::NAME {
-            for build_id in told_in(rows) {
-                self.known.insert(build_id, Known::Told);
-            }
+            self.told.extend(told_in(rows));
         } else if rows.table() == mappings::NAME
             && let Some(origin) = rows.origin()
         {
@@ -86,18 +81,18 @@ impl Files {
     }
 
     fn met(&mut self, now: Instant, mapped: Mapped) {
-        match self.known.get(&mapped.build_id) {
-            Some(Known::Told) => return,
-            Some(Known::Since(at)) if now.saturating_duration_since(*at) < PATIENCE => return,
-            _ => {}
+        let key = (mapped.build_id.clone(), mapped.path.clone());
+        let is_asked = |at: &Instant| now.saturating_duration_since(*at) < PATIENCE;
+        if self.told.contains(&mapped.build_id) || self.since.get(&key).is_some_and(is_asked) {
+            return;
         }
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
+        if self.told.len() + self.since.len() >= KNOWN_MAX {
+            self.told.clear();
+            self.since.clear();
         }
-        let build_id = mapped.build_id.clone();
         // Without room, or when the thread has ended, nothing is remembered.
         match self.to.try_send(mapped) {
-            Ok(()) => drop(self.known.insert(build_id, Known::Since(now))),
+            Ok(()) => drop(self.since.insert(key, now)),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
     }
@@ -143,8 +138,18 @@ fn told_of(dir: &Path) -> Result<BTreeSet<String>, ReadError> {
 fn look_for(dir: &Path, mapped: &Receiver<Mapped>, ask: impl Fn(Mapped, String)) {
     // A recording that has no such table yet has nothing.
     let told = told_of(dir).unwrap_or_default();
+    // When somebody was asked for the file with a build ID, at whatever path.
+    let mut asked: BTreeMap<String, Instant> = BTreeMap::new();
     while let Ok(of) = mapped.recv() {
-        if !told.contains(&of.build_id) && !is_file_here(&of.build_id, &of.path) {
+        let now = watching::now();
+        let is_recent = |at: &Instant| now.saturating_duration_since(*at) < PATIENCE;
+        let is_known =
+            told.contains(&of.build_id) || asked.get(&of.build_id).is_some_and(is_recent);
+        if !is_known && !is_file_here(&of.build_id, &of.path) {
+            if asked.len() >= KNOWN_MAX {
+                asked.clear();
+            }
+            asked.insert(of.build_id.clone(), now);
             let words = format!("{QUESTION} {}", of.build_id);
             ask(of, words);
         }
