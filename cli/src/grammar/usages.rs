@@ -250,6 +250,7 @@ pub(crate) const USAGES: &[Usage] = &[
     asks("bench scan", NOT_REACHED, &["meikyo bench scan --millions 4"]),
     asks("bench profile", NOT_REACHED, &["meikyo bench profile --only transfer --for 10s"]),
     asks("bench live", NOT_REACHED, &["meikyo bench live --only paint"]),
+    asks("bench afar", NOT_REACHED, &["meikyo bench afar --only bytes,receiver"]),
     asks("bench phold", NOT_REACHED, &["meikyo bench phold --lps 1024 --threads 2"]),
     asks("bench metadata", NOT_REACHED, &["meikyo bench metadata --figure 5,6"]),
     asks("bench fabric", NOT_REACHED, &["meikyo bench fabric --only 'torus 4x4'"]),

@@ -14,31 +14,31 @@ use crate::state::{Server, Shared};
 /// A sender of rows.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SenderBody {
-    /// its name
+    /// Its name.
     pub(crate) sender: String,
-    /// the cluster that it measures; null for senders of the recording that all others share
+    /// The cluster that it measures; null for senders of the recording that all others share.
     pub(crate) cluster: Option<String>,
-    /// id of the recording that its rows go to; null while that is not served
+    /// Id of the recording that its rows go to; null while that is not served.
     pub(crate) recording: Option<String>,
-    /// whether it is connected
+    /// Whether it is connected.
     pub(crate) connected: bool,
-    /// when something of it came last, µs since 1970
+    /// When something of it came last, µs since 1970.
     pub(crate) heard_us: i64,
-    /// how old its newest row is, µs, its clock set right; null before it sent any
+    /// How old its newest row is, µs, its clock set right; null before it sent any.
     pub(crate) lag_us: Option<i64>,
-    /// by how much this server's clock is ahead of the sender's, µs; null before that was measured
+    /// By how much this server's clock is ahead of the sender's, µs; null before that was measured.
     pub(crate) clock_offset_us: Option<i64>,
-    /// how far the truth can be from that, µs; half of the shortest round trip
+    /// How far the truth can be from that, µs; half of the shortest round trip.
     pub(crate) clock_error_us: Option<u64>,
-    /// whether its clock is wrong by so much that its rows stand at the wrong time among those of others
+    /// Whether its clock is wrong by so much that its rows stand at the wrong time among those of others.
     pub(crate) clock_is_wrong: bool,
-    /// blocks that were stored since the server began
+    /// Blocks that were stored since the server began.
     pub(crate) blocks: u64,
-    /// rows in them
+    /// Rows in them.
     pub(crate) rows: u64,
-    /// gaps that it told
+    /// Gaps that it told.
     pub(crate) gaps: u64,
-    /// rows in these gaps, where they are counted
+    /// Rows in these gaps, where they are counted.
     pub(crate) missing_rows: u64,
 }
 

@@ -484,6 +484,36 @@ export interface RowsBody {
   readonly truncated: boolean;
 }
 
+/** A sender of rows. */
+export interface SenderBody {
+  /** Blocks that were stored since the server began. */
+  readonly blocks: number;
+  /** How far the truth can be from that, µs; half of the shortest round trip. */
+  readonly clock_error_us: number | null;
+  /** Whether its clock is wrong by so much that its rows stand at the wrong time among those of others. */
+  readonly clock_is_wrong: boolean;
+  /** By how much this server's clock is ahead of the sender's, µs; null before that was measured. */
+  readonly clock_offset_us: number | null;
+  /** The cluster that it measures; null for senders of the recording that all others share. */
+  readonly cluster: string | null;
+  /** Whether it is connected. */
+  readonly connected: boolean;
+  /** Gaps that it told. */
+  readonly gaps: number;
+  /** When something of it came last, µs since 1970. */
+  readonly heard_us: number;
+  /** How old its newest row is, µs, its clock set right; null before it sent any. */
+  readonly lag_us: number | null;
+  /** Rows in these gaps, where they are counted. */
+  readonly missing_rows: number;
+  /** Id of the recording that its rows go to; null while that is not served. */
+  readonly recording: string | null;
+  /** Rows in them. */
+  readonly rows: number;
+  /** Its name. */
+  readonly sender: string;
+}
+
 /** One series: what agrees in all labels. */
 export interface SeriesBody {
   /** The labels by name. */
