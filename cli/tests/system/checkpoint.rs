@@ -184,7 +184,7 @@ fn recorded(home: &Path, recording: &str, table: &str) -> Vec<Value> {
 
 #[test]
 fn what_happens_to_checkpoints_stands_in_a_recording_with_what_it_cost() {
-    let mut daemons = Daemons::start_with(3, &["--recording", "recording"]);
+    let mut daemons = Daemons::start_with(3, &["--out", "recording"]);
     let home = daemons.home.path().to_owned();
     daemons.wait_for("all are members", |status| status["is_member"] == true);
     for step in [42, 43] {
@@ -200,7 +200,7 @@ fn what_happens_to_checkpoints_stands_in_a_recording_with_what_it_cost() {
     }
     daemons.kill(1);
     fs::remove_dir_all(home.join("disk1")).unwrap();
-    daemons.run(1, &["--recording", "recording"]);
+    daemons.run(1, &["--out", "recording"]);
     daemons.wait_for("it is rebuilt", |status| {
         status["is_member"] == true && status["whole"] == serde_json::json!([1, 2])
     });

@@ -50,7 +50,7 @@ meikyo_recording::table! {
 #[derive(Debug, Args)]
 pub(crate) struct RecordedArgs {
     /// Write what happens to checkpoints into this recording on this host; an existing one is continued
-    #[arg(long, value_name = "RECORDING", conflicts_with = "server")]
+    #[arg(long = "out", value_name = "DIR", conflicts_with = "server")]
     recording: Option<PathBuf>,
     /// Send what happens to checkpoints to the server that runs `meikyo serve --ingest`; `http` on loopback only
     #[arg(long, value_name = "URL")]
@@ -129,7 +129,7 @@ fn writer(recording: &Path, host: &str) -> Result<StreamWriter, Failure> {
             .hint("letters, digits, `_`, `-` and `.` can, at most 80 of them"));
     }
     StreamWriter::open(recording, Kind::Measured, &stream, tables(), StreamOptions::COLLECTOR)
-        .map_err(|error| Failure::new(error).hint("name another directory with `--recording`"))
+        .map_err(|error| Failure::new(error).hint("name another directory with `--out`"))
 }
 
 fn put_event(packer: &mut Packer, now: i64, host: &str, happened: &Happened) {
