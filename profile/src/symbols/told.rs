@@ -205,10 +205,10 @@ mod tests {
         let expected = names_in(&symbolizer.build(), Elf::new(&own), &offsets);
         let found: Vec<_> =
             offsets.iter().map(|offset| told.name(&build_id, *offset).unwrap()).collect();
-        let agree = found.iter().zip(&expected).filter(|(found, expected)| found == expected);
-        let (agree, all) = (agree.count(), found.len());
+        let differing: Vec<_> = found.iter().zip(&expected).filter(|(a, b)| a != b).collect();
+        let (agree, all) = (found.len() - differing.len(), found.len());
         // Functions that lie within each other may be called either way.
-        assert!(all > 30 && agree * 100 >= all * 95, "{agree} of {all}");
+        assert!(all > 30 && agree * 100 >= all * 95, "{agree} of {all}: {differing:?}");
         assert_eq!(told.name("abcd", 1), None);
     }
 

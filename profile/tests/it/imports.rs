@@ -96,7 +96,9 @@ fn samples_of_a_file_of_perf_are_those_that_perf_itself_reads() {
                 words.next().unwrap().trim_end_matches(':').split_once('.').unwrap();
             let time =
                 seconds.parse::<u64>().unwrap() * 1_000_000_000 + nanos.parse::<u64>().unwrap();
-            let ip = words.next().or_else(|| lines.next()?.split_whitespace().next()).unwrap();
+            // A stack may be empty, of the idle process for one.
+            let ip =
+                words.next().or_else(|| lines.next()?.split_whitespace().next()).unwrap_or("0");
             let address = u64::from_str_radix(ip, 16).unwrap();
             expected.push((time, number(cpu).unwrap(), pid, tid, address));
         }

@@ -137,7 +137,7 @@ export interface EventBody {
   readonly object: string | null;
   /** For people. */
   readonly text: string | null;
-  /** When. */
+  /** Instant of the event, µs since the epoch. */
   readonly time_us: number;
 }
 
