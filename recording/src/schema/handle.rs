@@ -189,7 +189,7 @@ impl<C: Cell> Handle<C> {
         self.name.name
     }
 
-    /// The column among some rows, see [`Name::of`].
+    /// The column among some rows, see [`Name::values_in`].
     pub fn values_in<'a>(&self, rows: &'a RecordBatch) -> Option<Values<'a, C>> {
         self.name.values_in(rows)
     }
