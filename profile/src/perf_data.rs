@@ -2,7 +2,7 @@
 //!
 //! A header names sections: the events with how their records are laid out, the records as the kernel wrote
 //! them among some of perf's own, and features such as the host's name and the build IDs of files. Records
-//! are read by [`records`](crate::records) once what depends on the event is taken off them. The module reads octets
+//! are read by [`records`] once what depends on the event is taken off them. The module reads octets
 //! and touches no file.
 
 use std::collections::BTreeMap;
