@@ -63,6 +63,9 @@ async function open(hash: string): Promise<Page> {
   const page = await browser.context.newPage();
   await page.goto(`${server.address}#${hash}`);
   await counted(page);
+  await until("the map is drawn", async () =>
+    /sample/.test((await page.locator("[data-told=heat]").first().textContent()) ?? ""),
+  );
   return page;
 }
 

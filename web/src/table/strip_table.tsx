@@ -106,7 +106,7 @@ export function StripTable({ watch, rows, bounds }: { watch: Watch; rows: readon
                   {text(value)}
                 </td>
               ))}
-              <td>{STATE_WORDS[line.state]}</td>
+              <td>{line.state === NO_STATE && !watch.filled.value ? "…" : STATE_WORDS[line.state]}</td>
             </tr>
           ))}
         </tbody>

@@ -51,10 +51,10 @@ export function ReadingCard({ watch, fallback }: { watch: Watch | null; fallback
           if (cell.textContent !== text) cell.textContent = text;
         }
         const age = list.current.querySelector<HTMLElement>("[data-age]");
-        const ageText =
-          us === null
-            ? span(newestAgeUs(watch, device, at?.part ?? ""))
-            : span(Math.max(0, Math.round((newestUs.peek() - us) / 1e5) * 1e5));
+        const newestAge = newestAgeUs(watch, device, at?.part ?? "");
+        const unreadAge = newestAge === null && !watch.filled.peek();
+        const ageOfNewest = unreadAge ? "\u2026" : span(newestAge);
+        const ageText = us === null ? ageOfNewest : span(Math.max(0, Math.round((newestUs.peek() - us) / 1e5) * 1e5));
         if (age !== null && age.textContent !== ageText) age.textContent = ageText;
         const received = list.current.querySelector<HTMLElement>("[data-reading-age]");
         const receivedUs = Number(received?.dataset["readingAge"] || Number.NaN);
