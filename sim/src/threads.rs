@@ -17,7 +17,7 @@ use crate::statistics::{Line, Observer};
 
 /// How patient threads are that have a core each: some microseconds of looking, then some of giving
 /// way to others, before they sleep.
-const WITH_A_CORE_EACH: Patience = Patience { spins: 1_000, yields: 20 };
+const WITH_A_CORE_EACH: Patience = Patience { spins: 1_000, yields: 400 };
 /// Threads that share cores give way at once to those they wait for.
 const WITH_SHARED_CORES: Patience = Patience { spins: 1, yields: 20 };
 
