@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use meikyo_undo::{Deque, Log, Map, fields};
+use meikyo_undo::{Deque, Log, fields};
 
 use crate::number::InodeNumber;
 use crate::placement::ServerList;
@@ -11,38 +11,38 @@ use crate::placement::ServerList;
 ///
 /// A list never changes and its directory's number is never given again, so none gets stale: an
 /// operation on a directory that was removed is refused by the server it is sent to.
+///
+/// Clients keep a few lists, and there may be a million clients: a search through these few costs less
+/// than the nodes of a map would take of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
-    lists: Map<InodeNumber, ServerList>,
-    first_fetched: Deque<InodeNumber>,
+    /// In the order in which they were fetched.
+    lists: Deque<(InodeNumber, ServerList)>,
     limit: NonZeroU16,
 }
 
-fields!(Cache { lists, first_fetched });
+fields!(Cache { lists });
 
 impl Cache {
     /// An empty cache of at most `limit` lists.
     pub fn new(limit: NonZeroU16) -> Self {
-        Self { lists: Map::default(), first_fetched: Deque::default(), limit }
+        Self { lists: Deque::default(), limit }
     }
 
     /// The server list of `directory`, if it is known.
     pub fn get(&self, directory: InodeNumber) -> Option<&ServerList> {
-        self.lists.get(&directory)
+        self.lists.iter().find(|(of, _)| *of == directory).map(|(_, servers)| servers)
     }
 
     /// Remembers the server list of `directory`; the one that it has already, if it has one.
     pub fn insert(&mut self, directory: InodeNumber, servers: ServerList, log: &mut impl Log) {
-        if self.lists.contains_key(&directory) {
+        if self.get(directory).is_some() {
             return;
         }
-        if self.lists.len() == usize::from(self.limit.get())
-            && let Some(first) = self.first_fetched.pop_front(log)
-        {
-            self.lists.remove(log, &first);
+        if self.lists.len() == usize::from(self.limit.get()) {
+            self.lists.pop_front(log);
         }
-        self.first_fetched.push_back(log, directory);
-        self.lists.insert(log, directory, servers);
+        self.lists.push_back(log, (directory, servers));
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) struct Worker<'a, L: Lp, X> {
 }
 
 impl<L: Lp> Part for Worker<'_, L, Endpoint<'_, Event<L::Message>, Line>> {
-    fn step(&mut self) -> bool {
+    fn step(&mut self, _alone: bool) -> bool {
         self.window()
     }
 }

@@ -145,7 +145,7 @@ mod tests {
     const WINDOWS: u64 = 500;
 
     impl Part for Adder<'_> {
-        fn step(&mut self) -> bool {
+        fn step(&mut self, _alone: bool) -> bool {
             let parts = self.parts;
             for part in 0..parts {
                 let expected = self.own + u64::try_from(part).unwrap() * 1000;

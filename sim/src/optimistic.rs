@@ -10,8 +10,8 @@
 //!
 //! What the coordinator's horizon proves final is not speculation: nothing from another part can arrive
 //! before it. Events up to there are handled in the order of their keys, with nothing kept of them, and
-//! a worker runs ahead only where that leaves it with little to do. With one part everything is handled
-//! speculatively, as that is what was asked for.
+//! a worker runs ahead only where that leaves it with little to do, and not while one thread does all
+//! parts. With one part everything is handled speculatively, as that is what was asked for.
 //!
 //! How far a worker may run ahead of the GVT follows from what is rolled back: the span grows while
 //! nearly everything is kept and shrinks when it is not, or when the memory given to speculation is used
@@ -101,8 +101,8 @@ pub(crate) struct Worker<'a, L: Lp, X> {
 }
 
 impl<L: Lp> Part for Worker<'_, L, Endpoint<'_, Envelope<L::Message>, Line>> {
-    fn step(&mut self) -> bool {
-        self.window()
+    fn step(&mut self, alone: bool) -> bool {
+        self.window(alone)
     }
 }
 
@@ -132,9 +132,9 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
     }
 
     /// Decides, receives, commits and handles a window; whether it was the last one.
-    fn window(&mut self) -> bool {
+    fn window(&mut self, alone: bool) -> bool {
         let setup = self.coordinator.setup();
-        let (end, alone) = (setup.end(), setup.partition.parts() == 1);
+        let (end, only_part) = (setup.end(), setup.partition.parts() == 1);
         let decision = self.coordinator.decide();
         self.receive();
         self.time_warp.commit(decision.gvt.min(end));
@@ -145,8 +145,10 @@ impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
             return true;
         }
         self.adapt();
-        let horizon = if alone { 0 } else { decision.horizon };
-        if self.time_warp.handle_certain(horizon.min(end)) < CERTAIN_ENOUGH {
+        let horizon = if only_part { 0 } else { decision.horizon };
+        // One thread gains nothing by what it would have to log, as long as the parts get on.
+        let enough = if alone { 1 } else { CERTAIN_ENOUGH };
+        if self.time_warp.handle_certain(horizon.min(end)) < enough {
             self.run_ahead(decision.gvt.saturating_add(self.ahead).min(end));
         }
         self.coordinator.exchange().request();

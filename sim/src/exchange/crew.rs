@@ -17,8 +17,9 @@ use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, Ordering, TryLockError}
 
 /// What a part does in a window.
 pub(crate) trait Part: Send {
-    /// Does it; gives whether that was the part's last window, which all parts find out in the same.
-    fn step(&mut self) -> bool;
+    /// Does it, while one thread does all parts `alone` or several do; gives whether that was the part's
+    /// last window, which all parts find out in the same.
+    fn step(&mut self, alone: bool) -> bool;
 }
 
 /// A part, and how far it is.
@@ -134,7 +135,7 @@ impl<P: Part> Crew<P> {
         if station.window != window || station.over {
             return station.over;
         }
-        station.over = station.part.step();
+        station.over = station.part.step(self.rest.is_wanted());
         station.window = Barrier::after(window);
         let over = station.over;
         self.windows[at].0.store(station.window, Ordering::Relaxed);

@@ -121,7 +121,7 @@ struct Counter {
 }
 
 impl Part for Counter {
-    fn step(&mut self) -> bool {
+    fn step(&mut self, _alone: bool) -> bool {
         for (other, done) in self.done.iter().enumerate() {
             let seen = done.load(Ordering::Relaxed);
             let ahead = u64::from(other != self.own);
