@@ -161,6 +161,9 @@ fn of_senders(metrics: &mut BTreeMap<String, Metric>, senders: &[SenderBody]) {
             format!("cluster=\"{}\",sender=\"{}\"", escaped(cluster), escaped(&sender.sender));
         let connected = f64::from(u8::from(sender.connected));
         own(metrics, "ingest_sender_connected", "1 while it is connected", &labels, connected);
+        let active = f64::from(u8::from(sender.active));
+        let help = "1 while the newest rows are taken from it, 0 while it stands by";
+        own(metrics, "ingest_sender_active", help, &labels, active);
         for (name, help, us) in [
             ("lag", "how old its newest row is, its clock set right", sender.lag_us),
             ("clock_offset", "how far its clock is behind the server's", sender.clock_offset_us),
