@@ -11,6 +11,7 @@ mod influx;
 mod limits;
 mod live;
 mod live_limits;
+mod notify;
 mod profiles;
 mod prometheus;
 mod ranges;
