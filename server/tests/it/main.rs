@@ -20,4 +20,5 @@ mod reload;
 mod rows;
 mod senders;
 mod siege;
+mod siege_of_ingest;
 mod tls;
