@@ -25,7 +25,7 @@ use afar::rows;
 use meikyo_testing::http;
 
 /// Kills and cuts of the short form.
-const FAULTS: u64 = 24;
+const FAULTS: u64 = 80;
 /// How long anything may take that has to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -6,9 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use meikyo_recording::Received;
 use meikyo_transport::wire::{Decoder, Message};
-use meikyo_transport::{Now, Output, Permit, Receiver};
+use meikyo_transport::{Now, OnDisk, Output, Permit, Receiver};
 use meikyo_units::{Nanos, WallTime};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -37,7 +36,7 @@ fn receive(octets: &[u8]) {
         receiver.handle(now, 1, piece);
         while let Some(output) = receiver.poll_output() {
             if let Output::Open { place, tables, after } = output {
-                receiver.opened(now, (&place, &tables), after, &Received::default());
+                receiver.opened(now, (&place, &tables), after, &OnDisk::default());
             }
         }
     }

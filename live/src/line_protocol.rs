@@ -50,6 +50,8 @@ enum Place {
 #[derive(Debug)]
 pub struct Lines {
     measurement: String,
+    /// A tag that all rows have, as it is written.
+    cluster: String,
     places: Vec<Place>,
     /// Points of the block, as they are written up to their fields, and how many there were of each.
     seen: BTreeMap<(i64, String), u64>,
@@ -73,9 +75,17 @@ impl Lines {
         });
         Self {
             measurement: escaped_measurement(&table.name),
+            cluster: String::new(),
             places: places.collect(),
             seen: BTreeMap::new(),
         }
+    }
+
+    /// The same of rows of a cluster, which is a tag of each.
+    pub fn of_cluster(mut self, name: &str) -> Self {
+        self.cluster.clear();
+        push_tag(&mut self.cluster, "cluster", Value::Text(name));
+        self
     }
 
     /// Begins a block of rows: points are told apart within one.
@@ -95,6 +105,7 @@ impl Lines {
             Some(Value::Unsigned(cpu)) => write(text, format_args!("CPU{cpu}")),
             _ => text.push_str(&self.measurement),
         }
+        text.push_str(&self.cluster);
         let mut time = 0;
         for (position, place) in self.places.iter().enumerate() {
             match (place, value(position)) {

@@ -69,7 +69,7 @@ mod writer;
 pub use batch::{Batch, Symbol};
 pub use format::Kind;
 pub use log::packed::delta::{DeltaDecoder, DeltaEncoder};
-pub use origin::{Origin, Received, Source};
+pub use origin::{Arrived, Origin, Received, Source};
 pub use packed::{Gather, PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use retention::Keep;

@@ -49,6 +49,17 @@ pub struct Origin {
     pub last: u64,
 }
 
+/// A block from elsewhere as a stream's log has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    /// The table that its rows are of.
+    pub table: String,
+    /// Which block it is, or which numbers it accounts for.
+    pub origin: Origin,
+    /// The least and the greatest time of its rows, ns since the epoch.
+    pub times: (i64, i64),
+}
+
 /// Numbers, as the ranges that they form.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]

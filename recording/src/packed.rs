@@ -156,6 +156,30 @@ impl PackedRows {
         Ok(Self { table, rows: self.rows, times: self.times, payload, checksum, origin })
     }
 
+    /// A block of some of the rows of a table: those for which `keeps` says so, which is given all rows, the
+    /// texts that their symbols are the places of, and a position. `None` when it keeps none. The origin stays.
+    ///
+    /// # Errors
+    /// When the block is of another table, or its body is not what it says.
+    pub fn retain(
+        &self,
+        schema: &TableSchema,
+        keeps: impl Fn(&Batch, &[String], usize) -> bool,
+    ) -> Result<Option<Self>, RetainError> {
+        let (batch, texts) = self.unpack(schema)?;
+        let kept: Vec<usize> =
+            (0..batch.rows()).filter(|&row| keeps(&batch, &texts, row)).collect();
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        if kept.len() == batch.rows() {
+            return Ok(Some(self.clone()));
+        }
+        let some = Gather::new(schema.clone()).some_of(batch, &kept, &texts)?;
+        let origin = self.origin().map(|origin| some.with_origin(origin)).transpose()?;
+        Ok(Some(origin.unwrap_or(some)))
+    }
+
     /// The rows as those of a table, and the texts that their symbols are the places of.
     ///
     /// # Errors
@@ -172,6 +196,17 @@ impl PackedRows {
         read.ok_or(UnpackError::Malformed { what: "a text is damaged" })?;
         Ok((batch, texts))
     }
+}
+
+/// Why no block can be made of some rows of another.
+#[derive(Debug, thiserror::Error)]
+pub enum RetainError {
+    /// The block cannot be read.
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    /// Its rows cannot be packed again.
+    #[error(transparent)]
+    Pack(#[from] PackError),
 }
 
 /// Makes blocks of the rows of one table.

@@ -36,7 +36,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::batch::{Batch, Symbol};
 use crate::format::Kind;
-use crate::origin::Received;
+use crate::origin::{Arrived, Received};
 use crate::packed::PackedRows;
 use crate::retention::Keep;
 use crate::schema::TableSchema;
@@ -213,6 +213,7 @@ pub struct StreamWriter {
     full: Option<u64>,
     /// The blocks from elsewhere that the stream had when it was opened.
     received: Received,
+    arrived: Vec<Arrived>,
     /// Holds the stream's lock as long as the writer lives.
     _lock: File,
 }
@@ -294,6 +295,7 @@ impl StreamWriter {
             lost_rows: 0,
             full: None,
             received: recovered.received,
+            arrived: recovered.arrived.into(),
             _lock: lock,
         })
     }
@@ -408,6 +410,12 @@ impl StreamWriter {
     /// How far the stream is on the disk.
     pub fn synced(&self) -> Synced {
         self.shared.watermark.get()
+    }
+
+    /// Blocks from elsewhere that the stream's segments held when it was opened, in the order in which they
+    /// arrived, and of many the newest. Those that were compacted are not among them.
+    pub fn take_arrived(&mut self) -> Vec<Arrived> {
+        std::mem::take(&mut self.arrived)
     }
 
     /// Which blocks from elsewhere the stream had when it was opened; all of them are on the disk

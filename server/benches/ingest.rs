@@ -200,6 +200,7 @@ fn send(target: Target, name: &str, blocks: Vec<PackedRows>) {
     let options = SenderOptions {
         name: name.into(),
         cluster: None,
+        identity: None,
         boot: 1,
         machine: String::new(),
         streams: vec![Declared { stream: STREAM.into(), tables: vec![samples::schema()] }],

@@ -10,6 +10,7 @@ pub(crate) mod clusters;
 pub(crate) mod conversation;
 mod files;
 mod keeper;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;

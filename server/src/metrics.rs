@@ -9,7 +9,7 @@
 
 mod devices;
 mod metric;
-mod naming;
+pub(crate) mod naming;
 pub(crate) mod newest;
 
 use std::collections::BTreeMap;
@@ -22,8 +22,9 @@ use meikyo_units::WallTime;
 use crate::access::Tokens;
 use crate::counts::Closed;
 use crate::errors::ApiError;
-use crate::influx::InfluxCounts;
 use crate::ingest::Taken;
+use crate::notify::NotifyCounts;
+use crate::onward::OnwardCounts;
 use crate::routes::senders::{self, SenderBody};
 use crate::state::Server;
 use metric::{Metric, escaped, own, real};
@@ -129,9 +130,13 @@ fn of_server(metrics: &mut BTreeMap<String, Metric>, server: &Server) {
         of_ingest(metrics, &taken);
         of_senders(metrics, &senders::known(server));
     }
-    if let Some(counts) = &server.influx {
+    for (form, counts) in &server.onward {
         let counts = *counts.lock().expect("whoever holds the counts only copies or adds");
-        of_influx(metrics, &counts);
+        of_onward(metrics, form.name(), &counts);
+    }
+    for (to, counts) in &server.told {
+        let counts = *counts.lock().expect("whoever holds the counts only copies or adds");
+        of_told(metrics, to, &counts);
     }
 }
 
@@ -161,6 +166,9 @@ fn of_senders(metrics: &mut BTreeMap<String, Metric>, senders: &[SenderBody]) {
             format!("cluster=\"{}\",sender=\"{}\"", escaped(cluster), escaped(&sender.sender));
         let connected = f64::from(u8::from(sender.connected));
         own(metrics, "ingest_sender_connected", "1 while it is connected", &labels, connected);
+        let active = f64::from(u8::from(sender.active));
+        let help = "1 while the newest rows are taken from it, 0 while it stands by";
+        own(metrics, "ingest_sender_active", help, &labels, active);
         for (name, help, us) in [
             ("lag", "how old its newest row is, its clock set right", sender.lag_us),
             ("clock_offset", "how far its clock is behind the server's", sender.clock_offset_us),
@@ -175,18 +183,36 @@ fn of_senders(metrics: &mut BTreeMap<String, Metric>, senders: &[SenderBody]) {
     }
 }
 
-/// What was sent on to a database.
-fn of_influx(metrics: &mut BTreeMap<String, Metric>, counts: &InfluxCounts) {
-    let help = "1 while the database does not take rows, which wait in the recording";
-    own(metrics, "influx_failing", help, "", f64::from(u8::from(counts.is_failing)));
+/// What was sent on to a neighbour.
+fn of_onward(metrics: &mut BTreeMap<String, Metric>, to: &str, counts: &OnwardCounts) {
+    let help = "1 while rows are not taken and wait in the recording";
+    own(metrics, &format!("{to}_failing"), help, "", f64::from(u8::from(counts.is_failing)));
     for (name, help, count) in [
-        ("rows", "rows that the database took", counts.rows),
-        ("bytes", "octets of lines that were posted", counts.bytes),
-        ("refused_rows", "rows that the database refused", counts.refused_rows),
+        ("rows", "rows, or values of them, that were taken", counts.rows),
+        ("bytes", "octets that were posted", counts.bytes),
+        ("refused_rows", "rows, or values of them, that were refused", counts.refused_rows),
         ("gone_frames", "frames that were deleted before their rows were sent", counts.gone_frames),
         ("failed_requests", "requests that failed and were made again", counts.failed_requests),
     ] {
-        own(metrics, &format!("influx_{name}_total"), help, "", real(count));
+        own(metrics, &format!("{to}_{name}_total"), help, "", real(count));
+    }
+}
+
+/// What was told of alerts.
+fn of_told(metrics: &mut BTreeMap<String, Metric>, to: &str, counts: &NotifyCounts) {
+    let help = "1 while alerts cannot be told";
+    own(metrics, &format!("{to}_failing"), help, "", f64::from(u8::from(counts.is_failing)));
+    for (name, help, count) in [
+        ("messages", "messages of alerts that were taken", counts.messages),
+        ("refused_messages", "messages of alerts that were refused for good", counts.refused),
+        ("failed_messages", "tries to tell of alerts that failed", counts.failed),
+        (
+            "untold_alerts",
+            "alerts that came and went before they could be told",
+            counts.untold_alerts,
+        ),
+    ] {
+        own(metrics, &format!("{to}_{name}_total"), help, "", real(count));
     }
 }
 

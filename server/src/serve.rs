@@ -20,10 +20,11 @@ use crate::access::{
 };
 use crate::fabric::FabricBody;
 use crate::heat::HeatKeeper;
-use crate::influx::{InfluxOptions, Sink};
 use crate::ingest::{Event, Fate, Keeper, KeeperError, Taking};
 use crate::limits::{FAREWELL, Limits};
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
+use crate::notify::{Notifier, NotifyOptions};
+use crate::onward::{Form, OnwardOptions, Recordings, Sink};
 use crate::openapi;
 use crate::routes;
 use crate::state::{Server, Shared};
@@ -62,7 +63,9 @@ pub struct Options {
     /// The recording that rows of other hosts are written to; none are taken when `None`.
     pub ingest: Option<PathBuf>,
     /// Where the rows of the recording that is written, or of the only one, are sent on to.
-    pub influx: Option<InfluxOptions>,
+    pub onward: Vec<OnwardOptions>,
+    /// Whom the alerts of all recordings are told to.
+    pub notify: Vec<NotifyOptions>,
 }
 
 impl Options {
@@ -79,7 +82,8 @@ impl Options {
             limits: Limits::STANDARD,
             fabric: None,
             ingest: None,
-            influx: None,
+            onward: Vec::new(),
+            notify: Vec::new(),
         }
     }
 }
@@ -156,7 +160,8 @@ pub struct Running {
     keeper: Option<Keeper>,
     fate: Option<Fate>,
     _heat: Option<HeatKeeper>,
-    _sink: Option<Sink>,
+    _sinks: Vec<(Form, Sink)>,
+    _notifiers: Vec<(&'static str, Notifier)>,
 }
 
 /// What was read anew.
@@ -265,29 +270,56 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     let catalog = Arc::new(Catalog::open(&options.recordings)?);
     let keeper =
         taken.map(|taken| taken.start(Arc::clone(&catalog), watching.clone())).transpose()?;
-    let sink = options.influx.as_ref().map(|influx| sink(options, influx)).transpose()?;
+    let sinks = options.onward.iter().map(|onward| Ok((onward.form, sink(options, onward)?)));
+    let sinks: Vec<(Form, Sink)> = sinks.collect::<Result<_, StartError>>()?;
     let limits = Limits {
         connections: options.limits.connections.min(listen::connections_possible()),
         ..options.limits
     };
     let fabric = options.fabric.clone();
-    let taking = (keeper.as_ref(), kept, sink.as_ref().map(Sink::counts));
+    let notifiers = notifiers(options)?;
+    let counts = sinks.iter().map(|(form, sink)| (*form, sink.counts())).collect();
+    let told = notifiers.iter().map(|(name, notifier)| (*name, notifier.counts())).collect();
+    let taking = (keeper.as_ref(), kept, (counts, told));
     let server = Arc::new(Server::new(catalog, access, fabric, limits, taking, stopped));
     let thread = Some(opening.serve(Arc::clone(&server), certificates.clone()));
     let urls = addresses.iter().zip(&options.doors);
     let urls = urls.map(|(of, door)| url(options, *of, door)).collect();
     let fate = keeper.as_ref().map(Keeper::fate);
-    Ok(Running { urls, stop, thread, server, certificates, keeper, fate, _heat: heat, _sink: sink })
+    Ok(Running {
+        urls,
+        stop,
+        thread,
+        server,
+        certificates,
+        keeper,
+        fate,
+        _heat: heat,
+        _sinks: sinks,
+        _notifiers: notifiers,
+    })
 }
 
 /// Sends on what is written, or the only recording.
-fn sink(options: &Options, influx: &InfluxOptions) -> Result<Sink, StartError> {
-    let recording = match (&options.ingest, &*options.recordings) {
-        (Some(taken), _) => taken,
-        (None, [one]) => one,
+fn sink(options: &Options, onward: &OnwardOptions) -> Result<Sink, StartError> {
+    let from = match (&options.ingest, &*options.recordings) {
+        (Some(taken), _) => Recordings::OfIngest(taken.clone()),
+        (None, [one]) => Recordings::One(one.clone()),
         (None, several) => return Err(StartError::Several { count: several.len() }),
     };
-    Sink::start(recording, influx).map_err(|source| StartError::Threads { source })
+    Sink::start(from, onward).map_err(|source| StartError::Threads { source })
+}
+
+/// Tells of the alerts of every recording, by the name of who is told.
+fn notifiers(options: &Options) -> Result<Vec<(&'static str, Notifier)>, StartError> {
+    let served = options.recordings.iter().cloned().map(Recordings::One);
+    let all: Vec<_> = served.chain(options.ingest.clone().map(Recordings::OfIngest)).collect();
+    let start = |notify: &NotifyOptions| {
+        let notifier = Notifier::start(all.clone(), notify);
+        notifier.map(|notifier| (notify.to.name(), notifier))
+    };
+    let all: io::Result<_> = options.notify.iter().map(start).collect();
+    all.map_err(|source| StartError::Threads { source })
 }
 
 /// What the server's thread is handed once everything else is there.

@@ -15,10 +15,11 @@ use crate::errors::ApiError;
 use crate::fabric::FabricBody;
 use crate::flame::Flames;
 use crate::heat::Heat;
-use crate::influx::SharedCounts;
 use crate::ingest::{Inbox, Keeper, Seats, Taken};
 use crate::limits::Limits;
 use crate::metrics::newest::Newest;
+use crate::notify::SharedNotifyCounts;
+use crate::onward::{Form, SharedCounts};
 use crate::room::{Room, Rules};
 use crate::socket::audience::Audience;
 use crate::turns::Turns;
@@ -63,7 +64,9 @@ pub(crate) struct Server {
     /// What of them was taken.
     pub(crate) taken: Option<Arc<Mutex<Taken>>>,
     /// What was sent on to a database, if anything is.
-    pub(crate) influx: Option<SharedCounts>,
+    pub(crate) onward: Onward,
+    /// What was told of alerts.
+    pub(crate) told: Told,
     /// Room for senders.
     pub(crate) senders: Seats,
     /// Room for exports.
@@ -74,13 +77,22 @@ pub(crate) struct Server {
 /// The server as conversations hold it.
 pub(crate) type Shared = Arc<Server>;
 
+/// What takes rows, where what is counted of them stands, and what is sent on.
+pub(crate) type Flows<'a> = (Option<&'a Keeper>, Option<(PathBuf, Heat)>, (Onward, Told));
+
+/// What was sent on to neighbours.
+type Onward = Vec<(Form, SharedCounts)>;
+
+/// What was told of alerts, by the name of who is told.
+type Told = Vec<(&'static str, SharedNotifyCounts)>;
+
 impl Server {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         access: Access,
         fabric: Option<FabricBody>,
         limits: Limits,
-        (keeper, heat, influx): (Option<&Keeper>, Option<(PathBuf, Heat)>, Option<SharedCounts>),
+        (keeper, heat, (onward, told)): Flows<'_>,
         stop: watch::Receiver<bool>,
     ) -> Self {
         let connections = Rules {
@@ -108,7 +120,8 @@ impl Server {
             ingest: keeper.map(Keeper::inbox),
             ingest_dir: keeper.map(|keeper| keeper.dir().to_path_buf()),
             taken: keeper.map(Keeper::taken),
-            influx,
+            onward,
+            told,
             senders: Seats::new(),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             turns: Turns::new(),

@@ -12,7 +12,7 @@ meikyo_recording::table! {
     SENDER: Symbol, Label, "sender", "host that recorded the rows";
     STREAM: Symbol, Label, "stream", "stream of the sender";
     REASON: Symbol, Label, "reason",
-        "why: spool_full, queue_full, too_large, spool_damaged, restarted (number unknown), or ended (nothing was lost)";
+        "why: spool_full, queue_full, too_large, spool_damaged, restarted (number unknown), ended or spare (nothing was lost)";
     BOOT: u64, Detail, "boot", "run of the sender, which numbers its blocks anew";
     FIRST: u64, Detail, "first", "number of the first missing block";
     LAST: u64, Detail, "last", "number of the last missing block; 2^64 - 1 if the run is over";
@@ -31,9 +31,46 @@ meikyo_recording::table! {
     ERROR_NS: u64, Gauge, "error_ns", "bound of the error of the offset, in either direction";
 }
 
+meikyo_recording::table! {
+    /// Of collectors that stand by for each other, whose rows were taken from when on. `time` is when that was
+    /// decided, or told once more, by the receiver's clock.
+    pub transport_turns: Readings, "transport_turns", "which of several collectors of the same devices the rows were taken from",
+        titled("Active collectors");
+    IDENTITY: Symbol, Label, "identity", "what the collectors are called together";
+    ACTIVE: Symbol, Label, "active", "collector whose rows were taken";
+    FROM_NS: i64, Detail, "from_ns", "least time of these rows, since the epoch; -2^63 for the first collector";
+    UNTIL_NS: i64, Detail, "until_ns", "greatest time of these rows; 2^63 - 1 until the next row";
+}
+
+/// A span of time that was given to one of several collectors of the same devices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// What the collectors are called together.
+    pub identity: String,
+    /// Whose rows are taken.
+    pub sender: String,
+    /// The least `time` of the rows, ns since the epoch; `i64::MIN` for everything before.
+    pub from_ns: i64,
+    /// The greatest one; `i64::MAX` until further notice.
+    pub until_ns: i64,
+}
+
 /// The tables that the receiver adds to every stream.
 pub fn tables() -> Vec<TableSchema> {
-    vec![transport_gaps::schema(), transport_clocks::schema()]
+    vec![transport_gaps::schema(), transport_clocks::schema(), transport_turns::schema()]
+}
+
+/// A turn as a block.
+pub(crate) fn turn_block(now: WallTime, turn: &Turn) -> Result<PackedRows, PackError> {
+    let mut packer = Packer::new(transport_turns::schema());
+    let [identity, active] = [&turn.identity, &turn.sender].map(|text| packer.symbol(text));
+    let batch = packer.batch();
+    batch.begin_row(now.as_nanos());
+    batch.put(transport_turns::IDENTITY, identity);
+    batch.put(transport_turns::ACTIVE, active);
+    batch.put(transport_turns::FROM_NS, turn.from_ns);
+    batch.put(transport_turns::UNTIL_NS, turn.until_ns);
+    packer.pack()
 }
 
 /// A gap as a block that accounts for its numbers; `missing` of them were not there before.
@@ -54,6 +91,7 @@ pub(crate) fn gap_block(sender: &str, gap: &Gap, missing: u64) -> Result<PackedR
     match (gap.last, gap.rows) {
         (u64::MAX, None) => {}
         (u64::MAX, Some(_)) => batch.put(transport_gaps::BLOCKS, 0),
+        _ if gap.reason == Reason::Spare => batch.put(transport_gaps::BLOCKS, 0),
         _ => batch.put(transport_gaps::BLOCKS, missing),
     }
     if let Some(rows) = gap.rows {
@@ -77,6 +115,11 @@ pub(crate) fn origin_of(sender: &str, gap: &Gap) -> Origin {
 /// Under which source the numbers of a source are noted that only a gap `restarted` accounts for.
 pub(crate) fn given_up(source: &Source) -> Source {
     Source { stream: format!("{}{GIVEN_UP}", source.stream), ..source.clone() }
+}
+
+/// Whether it is a source of [`given_up`].
+pub(crate) fn is_given_up(source: &Source) -> bool {
+    source.stream.ends_with(GIVEN_UP)
 }
 
 /// The source itself, also of one that is noted by [`given_up`].

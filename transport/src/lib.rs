@@ -20,9 +20,10 @@ pub mod shell;
 mod spool;
 pub mod wire;
 
+pub use gaps::Turn;
 pub use now::Now;
 pub use receiver::{
-    Output, Permit, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
+    OnDisk, Output, Permit, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
 };
 pub use sender::{
     FactsError, OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, SessionError,

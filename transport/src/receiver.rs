@@ -9,11 +9,14 @@
 //! on the disk. The numbers themselves are kept by the recording
 //! ([`meikyo_recording::origin`]), in the blocks that are stored.
 
+mod contested;
 mod greeting;
 mod known;
+mod lives;
 mod output;
 mod permit;
 mod place;
+mod standby;
 mod store;
 mod wishes;
 
@@ -23,16 +26,17 @@ use meikyo_recording::origin::Ranges;
 use meikyo_recording::{DeltaDecoder, Origin, PackedRows, Received, Source, TableSchema};
 use meikyo_units::Nanos;
 
-use crate::gaps;
+use crate::gaps::{self, Turn};
 use crate::limits::{
     CLUSTERS_MAX, CONTROL_BYTES_MAX, RANGES_MAX, SILENCE_MAX, STREAMS_OF_RECORDING_MAX,
     WINDOW_BYTES,
 };
 use crate::now::Now;
 use crate::wire::{
-    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Over, Pong, Reason, Refusal,
-    Welcome,
+    Code, Declared, Decoder, Gap, Hello, Message, Numbers, Offset, Pong, Refusal, Welcome,
 };
+pub use contested::OnDisk;
+use contested::{Groups, TurnsUnderWay};
 pub(crate) use greeting::check_greeting;
 use known::Known;
 pub use known::SenderState;
@@ -40,6 +44,7 @@ pub use output::{Output, SessionId, Ticket};
 pub use permit::Permit;
 use permit::check_hosts;
 pub use place::Place;
+use standby::KnownTimes;
 use store::{Store, accounted, in_parts};
 
 /// A receiver whose shell has not let time pass for so long was kept from listening: what senders
@@ -94,7 +99,11 @@ enum State {
 struct Party {
     sender: String,
     cluster: Option<String>,
+    /// What it is called together with those that stand by for it.
+    identity: Option<String>,
     boot: u64,
+    /// When that life began, by its own clock.
+    begun_ns: Option<i64>,
     /// What it declared, by stream: nothing else is taken of it.
     tables: BTreeMap<String, Vec<TableSchema>>,
     /// How often it was told that blocks are wanted, ms; `None` where it does not understand that.
@@ -132,6 +141,11 @@ pub struct Receiver {
     outputs: VecDeque<Output>,
     counts: ReceiverCounts,
     last_tick: Option<Nanos>,
+    /// The newest instant that the shell told.
+    now: Nanos,
+    groups: Groups,
+    turns_under_way: TurnsUnderWay,
+    turns_lost: Vec<(Place, Turn)>,
 }
 
 impl Receiver {
@@ -157,6 +171,7 @@ impl Receiver {
 
     /// A session begins.
     pub fn connected(&mut self, now: Now, id: SessionId, permit: Permit) {
+        self.now = now.monotonic;
         let (decoder, last_heard, state) = (Decoder::of_stranger(), now.monotonic, State::New);
         let changes = Default::default();
         self.sessions.insert(id, Session { permit, decoder, changes, last_heard, state });
@@ -174,6 +189,10 @@ impl Receiver {
             && self.senders.get(&party.sender) == Some(&id)
         {
             self.known.gone(party.cluster.as_ref(), &party.sender);
+            if party.identity.is_some() {
+                let sender = party.sender.clone();
+                self.left(&sender);
+            }
         }
         self.senders.retain(|_, session| *session != id);
     }
@@ -185,6 +204,7 @@ impl Receiver {
 
     /// Takes what came in a session.
     pub fn handle(&mut self, now: Now, id: SessionId, octets: &[u8]) {
+        self.now = now.monotonic;
         let Some(session) = self.sessions.get_mut(&id) else { return };
         match session.state {
             State::Closed => return,
@@ -247,12 +267,12 @@ impl Receiver {
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         match (&session.state, message) {
             (State::New, Message::Hello(hello)) => self.hello(now, id, hello),
-            (State::Open(_), Message::Block(rows)) => self.block(id, rows),
+            (State::Open(_), Message::Block(rows)) => self.block(now, id, rows),
             (State::Open(_), Message::Changes { is_late, octets }) => {
                 let told = session.changes[usize::from(is_late)].decode(&octets);
-                self.block(id, told.map_err(|error| damaged(&error.to_string()))?)
+                self.block(now, id, told.map_err(|error| damaged(&error.to_string()))?)
             }
-            (State::Open(_), Message::Gap(gap)) => self.gap(id, &gap),
+            (State::Open(_), Message::Gap(gap)) => self.gap(now, id, &gap),
             (State::Open(_), Message::Over(over)) => self.end_life(now, id, &over),
             (State::Open(_), Message::Ping(ping)) => {
                 let at = now.wall.as_nanos();
@@ -367,9 +387,13 @@ impl Receiver {
         now: Now,
         (place, tables): (&Place, &[TableSchema]),
         after: Ticket,
-        received: &Received,
+        on_disk: &OnDisk,
     ) {
+        let OnDisk { received, turns, newest_ns, .. } = on_disk;
         let Some(store) = self.stores.get_mut(place) else { return };
+        store.turns.clone_from(turns);
+        store.newest_ns = *newest_ns;
+        store.known = KnownTimes::new(on_disk);
         let found = std::mem::take(&mut store.found);
         let later = store.pending.split_off(&(after + 1));
         let earlier = std::mem::replace(&mut store.pending, later);
@@ -391,6 +415,7 @@ impl Receiver {
         store.found = found.into_iter().filter(is_pending).collect();
         // Another table may have been declared while it was opened.
         store.is_open = store.tables == tables;
+        self.groups_opened(place);
         self.acknowledge(acknowledged);
         for sender in lost {
             self.end_session_of(&sender, "the receiver lost what it had not synced; send it again");
@@ -400,6 +425,7 @@ impl Receiver {
 
     /// A stream cannot be opened.
     pub fn not_opened(&mut self, place: &Place, why: &str) {
+        self.groups.remove(place);
         if let Some(store) = self.stores.remove(place) {
             for (origin, bytes) in store.pending.into_values() {
                 release(&mut self.unsynced, &origin.source.sender, bytes);
@@ -445,30 +471,27 @@ impl Receiver {
             self.outputs.push_back(Output::Send { session: id, octets });
             self.end_earlier_lives(now, &hello);
             self.known.greeted(&hello, now.wall);
-            let Hello { sender, cluster, boot, streams, hears, .. } = hello;
+            self.joined(now, &hello);
+            let Hello { sender, cluster, identity, boot, streams, hears, begun_ns, .. } = hello;
             let pace_ms = hears.then_some(0);
             let mut tables: BTreeMap<String, Vec<TableSchema>> = BTreeMap::new();
             for declared in streams {
                 tables.entry(declared.stream).or_default().extend(declared.tables);
             }
             if let Some(session) = self.sessions.get_mut(&id) {
-                session.state = State::Open(Party { sender, cluster, boot, tables, pace_ms });
+                session.state = State::Open(Party {
+                    sender,
+                    cluster,
+                    identity,
+                    boot,
+                    begun_ns,
+                    tables,
+                    pace_ms,
+                });
             }
             // What it sent in the meantime.
             self.listen(now, id);
         }
-    }
-
-    /// A life that was given up when another sender of that name came is not taken any more.
-    fn check_life(&self, hello: &Hello) -> Result<(), Refusal> {
-        let Hello { sender, boot, .. } = hello;
-        let is_over = |declared: &Declared| {
-            let stream = declared.stream.clone();
-            let source = Source { sender: sender.clone(), boot: *boot, stream };
-            let place = Place::new(hello.cluster.as_deref(), &declared.stream);
-            self.stores.get(&place).is_some_and(|store| store.gave_up(&source, u64::MAX))
-        };
-        if hello.streams.iter().any(is_over) { Err(given_up(sender)) } else { Ok(()) }
     }
 
     /// What is on the disk of what a sender holds, as much as one answer takes.
@@ -494,73 +517,7 @@ impl Receiver {
         has
     }
 
-    /// Lives of a sender of which it holds nothing any more are over: numbers that are not accounted
-    /// for will not come, and what was made behind the last one, nobody knows.
-    fn end_earlier_lives(&mut self, now: Now, hello: &Hello) {
-        if !hello.tells_all {
-            return;
-        }
-        let mut over = Vec::new();
-        for place in Place::all_of(hello) {
-            let Some(store) = self.stores.get(&place) else { continue };
-            for source in store.lives_of(&hello.sender) {
-                let is_held = hello
-                    .holds
-                    .iter()
-                    .any(|held| held.boot == source.boot && held.stream == source.stream);
-                if source.boot != hello.boot && source.stream == place.stream && !is_held {
-                    over.push((place.clone(), source));
-                }
-            }
-        }
-        for (place, source) in over {
-            self.tell_holes(now, &place, &source);
-        }
-    }
-
-    /// Tells that the numbers of a life which are not accounted for will not come.
-    fn tell_holes(&mut self, now: Now, place: &Place, source: &Source) {
-        let Some(store) = self.stores.get(place) else { return };
-        let holes: Vec<_> = accounted(&store.held, source).holes(1, u64::MAX).collect();
-        for hole in holes {
-            self.tell_hole(now, place, source.clone(), hole);
-        }
-    }
-
-    /// Tells that numbers will not come which nobody else knows anything of.
-    fn tell_hole(&mut self, now: Now, place: &Place, source: Source, (first, last): (u64, u64)) {
-        let at = now.wall.as_nanos();
-        let Source { sender, boot, stream } = source;
-        let (rows, from_ns, until_ns, reason) = (None, at, at, Reason::Restarted);
-        let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
-        let before = self.next_ticket;
-        // One that cannot be stored now is told when the sender greets again.
-        drop(self.take_gap(&sender, place, &gap));
-        if let Some(store) = self.stores.get_mut(place) {
-            store.found.extend(before + 1..=self.next_ticket);
-        }
-    }
-
-    /// Everything of an earlier life was delivered: what is not there will not come.
-    fn end_life(&mut self, now: Now, id: SessionId, over: &Over) -> Result<(), Refusal> {
-        let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
-            return Ok(());
-        };
-        let Over { boot, stream } = over.clone();
-        if boot == party.boot {
-            return Err(damaged("a sender's own life is over when it says nothing more"));
-        }
-        let place = party.place(&stream);
-        let source = Source { sender: party.sender.clone(), boot, stream };
-        let store = self.stores.get(&place);
-        let store = store.filter(|_| party.tables.contains_key(&source.stream));
-        if store.is_some_and(|store| store.lives_of(&source.sender).contains(&source)) {
-            self.tell_holes(now, &place, &source);
-        }
-        Ok(())
-    }
-
-    fn block(&mut self, id: SessionId, rows: PackedRows) -> Result<(), Refusal> {
+    fn block(&mut self, now: Now, id: SessionId, rows: PackedRows) -> Result<(), Refusal> {
         let Some(Session { state: State::Open(party), permit, .. }) = self.sessions.get(&id) else {
             return Ok(());
         };
@@ -584,7 +541,8 @@ impl Receiver {
             return Err(damaged(&text));
         }
         let place = party.place(&source.stream);
-        let Some(store) = self.stores.get(&place) else { return Ok(()) };
+        let Some(store) = self.stores.get_mut(&place) else { return Ok(()) };
+        store.note_times(source, rows.times().1);
         if store.has(source, *first) {
             self.counts.repeated += 1;
             let durable = store.durable.ranges_of(source).cloned().unwrap_or_default();
@@ -594,7 +552,13 @@ impl Receiver {
         if store.gave_up(source, *first) {
             return Err(given_up(&party.sender));
         }
-        self.store(place, rows, origin)
+        match party.identity.clone() {
+            Some(identity) => self.contested(now, (place, &identity), rows, &origin),
+            None => {
+                self.known.came(place.cluster.as_ref(), &origin.source.sender, rows.times().1);
+                self.store(place, rows, origin)
+            }
+        }
     }
 
     fn clock(&mut self, now: Now, id: SessionId, offset: Offset) -> Result<(), Refusal> {
@@ -639,7 +603,7 @@ impl Receiver {
         Ok(())
     }
 
-    fn gap(&mut self, id: SessionId, gap: &Gap) -> Result<(), Refusal> {
+    fn gap(&mut self, now: Now, id: SessionId, gap: &Gap) -> Result<(), Refusal> {
         let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {
             return Ok(());
         };
@@ -655,6 +619,12 @@ impl Receiver {
             return Err(damaged(&text));
         }
         let (sender, place) = (party.sender.clone(), party.place(stream));
+        if let Some(identity) = party.identity.clone() {
+            if let Some(group) = party.group_at(&mut self.groups, &place) {
+                group.missing(now.monotonic, &sender, gap.boot, (*first, *last));
+            }
+            self.act(now, &place, &identity)?;
+        }
         self.take_gap(&sender, &place, gap)
     }
 
@@ -684,6 +654,7 @@ impl Receiver {
 
     /// Every block up to a ticket is on the disk.
     pub fn synced(&mut self, place: &Place, ticket: Ticket) {
+        self.turns_synced(place, ticket);
         let Some(store) = self.stores.get_mut(place) else { return };
         let left = store.pending.split_off(&(ticket + 1));
         let done = std::mem::replace(&mut store.pending, left);
@@ -700,6 +671,7 @@ impl Receiver {
 
     /// A block could not be stored: its session is ended, so that it comes again.
     pub fn lost(&mut self, place: &Place, ticket: Ticket) {
+        self.turn_lost(place, ticket);
         let Some(store) = self.stores.get_mut(place) else { return };
         let Some((origin, bytes)) = store.pending.remove(&ticket) else { return };
         store.found.remove(&ticket);
@@ -746,7 +718,7 @@ impl Receiver {
     /// did not listen, since it waited for its disk, is nobody's silence.
     pub fn tick(&mut self, now: Now) {
         let passed = now.monotonic.saturating_sub(self.last_tick.unwrap_or(now.monotonic));
-        self.last_tick = Some(now.monotonic);
+        (self.last_tick, self.now) = (Some(now.monotonic), now.monotonic);
         if passed > STALLED_AFTER {
             for session in self.sessions.values_mut() {
                 session.last_heard = (session.last_heard + passed).min(now.monotonic);
@@ -761,6 +733,8 @@ impl Receiver {
             let text = format!("nothing came for {SILENCE_MAX}");
             self.refuse(id, Refusal { code: Code::Silent, text });
         }
+        self.store_lost_turns(now);
+        self.settle(now);
     }
 
     /// Ends all sessions, since the receiver ends.

@@ -14,7 +14,7 @@ use std::io;
 
 use meikyo_recording::devices::Device;
 use meikyo_recording::{DeltaEncoder, Origin, PackError, PackedRows, Source, TableSchema};
-use meikyo_units::{Bytes, Nanos};
+use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::clock::ClockFilter;
 use crate::limits::{
@@ -26,7 +26,8 @@ use crate::receiver::check_greeting;
 use crate::spool::{Files, Spool, SpoolCounts, Taken};
 use crate::wire::{
     Ask, Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Offset, Over, Pace,
-    Ping, Reason, Refusal, SpoolHead, VERSION, VERSION_WITHOUT_CLUSTER, WireError, message_at,
+    Ping, Reason, Refusal, SpoolHead, VERSION, VERSION_WITHOUT_CLUSTER, VERSION_WITHOUT_STANDBY,
+    WireError, block_frame, message_at,
 };
 
 /// Who sends, and how.
@@ -37,6 +38,9 @@ pub struct SenderOptions {
     /// The cluster that it measures, which has a recording of its own at the receiver; it stands before
     /// the last colon of the name. `None` for rows of the recording that all other senders share.
     pub cluster: Option<String>,
+    /// What it is called together with the collectors that measure the same devices and stand by for it; it
+    /// stands before the last `@` of the name. `None` for the only one.
+    pub identity: Option<String>,
     /// What tells this life of the sender from every other, for example its start in nanoseconds.
     pub boot: u64,
     /// What tells this life of the machine from every other: the kernel's boot id.
@@ -250,6 +254,8 @@ pub struct Sender<F> {
     is_finished: bool,
     /// What the receiver wants to be told, and nobody has looked at yet.
     asked: VecDeque<Ask>,
+    /// When the shell first told the time, by the sender's own clock.
+    begun: Option<WallTime>,
 }
 
 /// How often what the spool accepted is forced to the disk: what a sender's power cut takes.
@@ -293,6 +299,7 @@ impl<F: Files> Sender<F> {
             sync_at: Nanos::ZERO,
             is_finished: false,
             asked: VecDeque::new(),
+            begun: None,
         })
     }
 
@@ -326,7 +333,7 @@ impl<F: Files> Sender<F> {
             _ => Ok(numbered),
         });
         match numbered {
-            Ok(numbered) => self.spool.accept(now.monotonic, source, number, &numbered),
+            Ok(numbered) => self.spool.accept(now.monotonic, source, number, numbered),
             Err(error) => {
                 let (from_ns, until_ns) = rows.times();
                 let gap = Gap {
@@ -572,6 +579,11 @@ impl<F: Files> Sender<F> {
         while let Some((ordinal, kind)) = self.choose(now) {
             let bytes = self.spool.bytes_of(ordinal);
             match self.spool.send(ordinal) {
+                Taken::Fresh(rows) => {
+                    let octets = self.changes(&rows, kind).unwrap_or_else(|| block_frame(&rows));
+                    self.note_sent(ordinal, (bytes, octets.len() as u64), kind);
+                    return Some(octets);
+                }
                 Taken::Octets(octets) => {
                     let octets = self.shortened(octets, kind);
                     self.note_sent(ordinal, (bytes, octets.len() as u64), kind);
@@ -593,8 +605,8 @@ impl<F: Files> Sender<F> {
             stream: source.stream,
             ranges: vec![span],
         });
-        let holds = holds.collect();
-        Message::Hello(Hello { holds, tells_all, ..greeting(&self.options) }).encoded()
+        let (holds, begun_ns) = (holds.collect(), self.begun.map(WallTime::as_nanos));
+        Message::Hello(Hello { holds, tells_all, begun_ns, ..greeting(&self.options) }).encoded()
     }
 
     /// What goes next, if anything may.
@@ -635,18 +647,29 @@ impl<F: Files> Sender<F> {
     /// The frame of a block as it differs from those that went before, where the receiver understands
     /// that; other frames as they are.
     fn shortened(&mut self, octets: Vec<u8>, kind: Kind) -> Vec<u8> {
-        let Some(session) = &mut self.session else { return octets };
-        if version_of(&self.options) == VERSION_WITHOUT_CLUSTER || self.sends_whole {
+        if !self.tells_changes() {
             return octets;
         }
         let Some((Message::Block(rows), _)) = message_at(&octets) else { return octets };
-        let mut tables = self.options.streams.iter().flat_map(|declared| &declared.tables);
-        let Some(table) = tables.find(|table| table.name == rows.table()) else { return octets };
-        let is_late = kind == Kind::Late;
-        match session.changes[usize::from(is_late)].encode(&rows, table) {
-            Some(changes) => Message::Changes { is_late, octets: changes }.encoded(),
-            None => octets,
+        self.changes(&rows, kind).unwrap_or(octets)
+    }
+
+    /// Whether blocks may be told by what changed.
+    fn tells_changes(&self) -> bool {
+        version_of(&self.options) != VERSION_WITHOUT_CLUSTER && !self.sends_whole
+    }
+
+    /// The frame of a block as it differs from those that went before; `None` if it is to be sent whole.
+    fn changes(&mut self, rows: &PackedRows, kind: Kind) -> Option<Vec<u8>> {
+        if !self.tells_changes() {
+            return None;
         }
+        let session = self.session.as_mut()?;
+        let mut tables = self.options.streams.iter().flat_map(|declared| &declared.tables);
+        let table = tables.find(|table| table.name == rows.table())?;
+        let is_late = kind == Kind::Late;
+        let octets = session.changes[usize::from(is_late)].encode(rows, table)?;
+        Some(Message::Changes { is_late, octets }.encoded())
     }
 
     /// Notes that a block is under way, which takes so many octets of the window and of the line.
@@ -670,6 +693,7 @@ impl<F: Files> Sender<F> {
     /// # Errors
     /// When nothing came from the receiver for too long: the session is at its end.
     pub fn tick(&mut self, now: Now) -> Result<(), SessionError> {
+        self.begun.get_or_insert(now.wall);
         if now.monotonic >= self.sync_at {
             self.sync_at = now.monotonic + SYNC_EVERY;
             self.spool.sync();
@@ -725,13 +749,18 @@ impl Session {
 
 /// What a sender says of itself whatever it holds.
 fn greeting(options: &SenderOptions) -> Hello {
-    let SenderOptions { name, cluster, boot, streams, .. } = options;
-    let (sender, cluster, boot) = (name.clone(), cluster.clone(), *boot);
-    let (version, streams, holds) = (version_of(options), streams.clone(), Vec::new());
-    Hello { version, sender, cluster, boot, streams, holds, tells_all: true, hears: true }
+    let SenderOptions { name, cluster, identity, boot, streams, .. } = options;
+    let (sender, cluster, identity) = (name.clone(), cluster.clone(), identity.clone());
+    let (version, boot, streams, holds) = (version_of(options), *boot, streams.clone(), Vec::new());
+    let (tells_all, hears, begun_ns) = (true, true, None);
+    Hello { version, sender, cluster, identity, boot, streams, holds, tells_all, hears, begun_ns }
 }
 
 /// The version that a sender speaks.
 fn version_of(options: &SenderOptions) -> u16 {
-    if options.cluster.is_some() { VERSION } else { VERSION_WITHOUT_CLUSTER }
+    match options {
+        SenderOptions { cluster: None, .. } => VERSION_WITHOUT_CLUSTER,
+        SenderOptions { identity: None, .. } => VERSION_WITHOUT_STANDBY,
+        _ => VERSION,
+    }
 }

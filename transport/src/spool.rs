@@ -24,7 +24,7 @@ use meikyo_units::Nanos;
 use rustix::io::Errno;
 
 use crate::limits::SpoolLimits;
-use crate::wire::{Gap, Message, Reason, SpoolHead, message_at};
+use crate::wire::{Gap, Message, Reason, SpoolHead, block_frame, message_at};
 
 pub use directory::Directory;
 
@@ -127,11 +127,16 @@ impl Entry {
     }
 }
 
+/// Which part of its limit a spool may have in memory of blocks that wait to be sent at once.
+const FRESH_PART: u64 = 1_024;
+
 /// What came of taking an entry out to be sent.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// Its octets, which are under way from then on.
     Octets(Vec<u8>),
+    /// The same of a block that was accepted a moment ago, which is in memory, too.
+    Fresh(PackedRows),
     /// It cannot be read and never will be; a gap tells so.
     Gone,
     /// It cannot be read now.
@@ -182,6 +187,9 @@ pub(crate) struct Spool<F> {
     gaps: BTreeSet<u64>,
     unsent_gaps: BTreeSet<u64>,
     unsent_blocks: BTreeSet<u64>,
+    /// Blocks that were not sent yet and are in memory beside their place, by ordinal, and octets of them: what is
+    /// sent at once need not be read back.
+    fresh: (BTreeMap<u64, PackedRows>, u64),
     /// Blocks that the system refused to read; they are tried again.
     put_aside: BTreeSet<u64>,
     /// What is of streams that this life does not declare: it is not sent.
@@ -218,6 +226,7 @@ impl<F: Files> Spool<F> {
             gaps: BTreeSet::new(),
             unsent_gaps: BTreeSet::new(),
             unsent_blocks: BTreeSet::new(),
+            fresh: Default::default(),
             put_aside: BTreeSet::new(),
             undeclared: BTreeSet::new(),
             next_ordinal: 0,
@@ -275,8 +284,8 @@ impl<F: Files> Spool<F> {
     }
 
     /// Accepts rows as the next block of a stream; its number.
-    pub(crate) fn accept(&mut self, now: Nanos, source: Source, number: u64, rows: &PackedRows) {
-        let octets = Message::Block(rows.clone()).encoded();
+    pub(crate) fn accept(&mut self, now: Nanos, source: Source, number: u64, rows: PackedRows) {
+        let octets = block_frame(&rows);
         self.make_room(octets.len() as u64);
         let (from_ns, until_ns) = rows.times();
         let span = Span { rows: Some(rows.rows() as u64), from_ns, until_ns };
@@ -284,6 +293,20 @@ impl<F: Files> Spool<F> {
         self.put(Some(now), (source, number, number), span, None, octets);
         // Not before: a file whose head knows the number must not be without its block.
         self.note_number(&stream, number + 1);
+        self.keep_fresh(rows);
+    }
+
+    /// Keeps the block that was accepted last in memory, too, as far as there is room; older ones go first.
+    fn keep_fresh(&mut self, rows: PackedRows) {
+        let room = self.limits.bytes.get() / FRESH_PART;
+        let (blocks, bytes) = &mut self.fresh;
+        *bytes += rows.payload().len() as u64;
+        blocks.insert(self.next_ordinal, rows);
+        while *bytes > room
+            && let Some((_, oldest)) = blocks.pop_first()
+        {
+            *bytes -= oldest.payload().len() as u64;
+        }
     }
 
     /// Keeps a gap; neighbours that were not sent become one with it.
@@ -561,6 +584,9 @@ impl<F: Files> Spool<F> {
     /// Takes an entry out; its octets stay where they are.
     fn take_out(&mut self, ordinal: u64) -> Option<Entry> {
         let entry = self.entries.remove(&ordinal)?;
+        if let Some(rows) = self.fresh.0.remove(&ordinal) {
+            self.fresh.1 -= rows.payload().len() as u64;
+        }
         for set in [
             &mut self.gaps,
             &mut self.unsent_gaps,
@@ -680,6 +706,12 @@ impl<F: Files> Spool<F> {
     /// The octets to be sent of an entry.
     pub(crate) fn send(&mut self, ordinal: u64) -> Taken {
         let Some(entry) = self.entries.get_mut(&ordinal) else { return Taken::Gone };
+        if let Some(rows) = self.fresh.0.remove(&ordinal) {
+            self.fresh.1 -= rows.payload().len() as u64;
+            entry.was_sent = true;
+            self.unsent_blocks.remove(&ordinal);
+            return Taken::Fresh(rows);
+        }
         let read = match (&entry.place, &mut self.files) {
             (Place::Memory(octets), _) => Ok(octets.clone()),
             (Place::File { file, at, len }, Some(files)) => {

@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{BLOCK_BYTES_MAX, CHANGES_BYTES_MAX, CONTROL_BYTES_MAX, FACTS_BYTES_MAX};
 
 /// The version of the protocol that is spoken, and the greatest that is understood.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
+
+/// The version that a collector speaks for which none stands by.
+pub(crate) const VERSION_WITHOUT_STANDBY: u16 = 2;
 
 /// The version that a sender without a cluster speaks, which earlier receivers understand.
 pub(crate) const VERSION_WITHOUT_CLUSTER: u16 = 1;
@@ -56,6 +59,10 @@ pub struct Hello {
     /// other senders share. It stands before the last colon of the sender's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// What collectors of the same devices are called together, each of which stands by for the others; it
+    /// stands before the last `@` of the sender's name. `None` for who is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// Which of its lives it is.
     pub boot: u64,
     /// The streams that it may send blocks of.
@@ -67,6 +74,9 @@ pub struct Hello {
     /// Whether it understands [`Pace`] and [`Ask`].
     #[serde(default)]
     pub hears: bool,
+    /// When this life began by the sender's clock, ns since the epoch; earlier senders do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_ns: Option<i64>,
 }
 
 /// Something that a stream's receiver wants to be told, in words that both ends of the stream know.
@@ -112,6 +122,8 @@ pub enum Reason {
     Restarted,
     /// The sender's life ended with everything delivered or kept: nothing is missing.
     Ended,
+    /// Another collector's rows of the same intervals were stored: nothing is missing.
+    Spare,
 }
 
 impl Reason {
@@ -124,6 +136,7 @@ impl Reason {
             Self::SpoolDamaged => "spool_damaged",
             Self::Restarted => "restarted",
             Self::Ended => "ended",
+            Self::Spare => "spare",
         }
     }
 }
@@ -349,6 +362,13 @@ fn frame(kind: u8, body: &[u8], crc: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(body);
 }
 
+/// The frame of a block.
+pub(crate) fn block_frame(rows: &PackedRows) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER_LEN + rows.payload().len());
+    frame(BLOCK, rows.payload(), rows.checksum(), &mut out);
+    out
+}
+
 /// Appends a frame with a JSON body.
 fn json(kind: u8, body: &impl Serialize, out: &mut Vec<u8>) {
     let body = serde_json::to_vec(body).expect("texts and numbers can be written as JSON");
@@ -435,8 +455,19 @@ fn hello(body: &[u8]) -> Result<Hello, WireError> {
     let Wanted { version } = parse(body)?;
     if version > VERSION {
         let (sender, boot, streams, holds) = (String::new(), 0, Vec::new(), Vec::new());
-        let (cluster, tells_all, hears) = (None, false, false);
-        return Ok(Hello { version, sender, cluster, boot, streams, holds, tells_all, hears });
+        let (cluster, identity, tells_all, hears, begun_ns) = (None, None, false, false, None);
+        return Ok(Hello {
+            version,
+            sender,
+            cluster,
+            identity,
+            boot,
+            streams,
+            holds,
+            tells_all,
+            hears,
+            begun_ns,
+        });
     }
     parse(body)
 }
@@ -563,11 +594,13 @@ mod tests {
                 version: 1,
                 sender: "west:c".into(),
                 cluster: Some("west".into()),
+                identity: None,
                 boot: 7,
                 streams: vec![Declared { stream: "s".into(), tables: Vec::new() }],
                 holds: vec![numbers.clone()],
                 tells_all: true,
                 hears: true,
+                begun_ns: Some(-3),
             }),
             Message::Pace(Pace { every_ms: 100 }),
             Message::Ask(Ask { stream: "s".into(), words: "functions abcd".into() }),

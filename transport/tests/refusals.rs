@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use meikyo_recording::{
-    Column, ColumnKind, Meaning, Origin, PackedRows, Packer, Received, Source, TableSchema,
+    Column, ColumnKind, Meaning, Origin, PackedRows, Packer, Source, TableSchema,
 };
 use meikyo_transport::limits::{
     CLUSTERS_MAX, HOLDS_MAX, RANGES_MAX, STREAMS_MAX, STREAMS_OF_RECORDING_MAX, SpoolLimits,
@@ -13,7 +13,7 @@ use meikyo_transport::wire::{
     Welcome,
 };
 use meikyo_transport::{
-    Directory, Now, OfferError, Output, Permit, Place, Receiver, Sender, SenderOptions,
+    Directory, Now, OfferError, OnDisk, Output, Permit, Place, Receiver, Sender, SenderOptions,
     SessionError,
 };
 use meikyo_units::{Nanos, WallTime};
@@ -31,8 +31,10 @@ fn hello(sender: &str) -> Hello {
     let tables = vec![table(ColumnKind::U64)];
     let streams = vec![Declared { stream: "s".into(), tables }];
     let holds = Vec::new();
-    let (sender, cluster, tells_all, hears) = (sender.into(), None, true, true);
-    Hello { version: 1, sender, cluster, boot: 7, streams, holds, tells_all, hears }
+    let (sender, cluster, identity) = (sender.into(), None, None);
+    let (tells_all, hears, begun_ns) = (true, true, None);
+    let (version, boot) = (1, 7);
+    Hello { version, sender, cluster, identity, boot, streams, holds, tells_all, hears, begun_ns }
 }
 
 fn rows() -> PackedRows {
@@ -53,6 +55,8 @@ struct Heard {
     stored: Vec<u64>,
     said: Vec<Message>,
     closed: Vec<(u64, Code)>,
+    /// Gaps that were stored: their reasons, and the times that they reach from and to.
+    gaps: Vec<(String, i64, i64)>,
 }
 
 impl Heard {
@@ -64,15 +68,26 @@ impl Heard {
     }
 }
 
+fn gap_in(rows: &PackedRows) -> Option<(String, i64, i64)> {
+    let schema = meikyo_transport::gaps::transport_gaps::schema();
+    let (batch, texts) = rows.unpack(&schema).ok()?;
+    let bits = |name: &str| batch.bits(schema.column(name).unwrap(), 0).unwrap();
+    let reason = texts[usize::try_from(bits("reason")).unwrap()].clone();
+    Some((reason, bits("time").cast_signed(), bits("until_ns").cast_signed()))
+}
+
 /// Does what a receiver asks for, with a disk that has nothing.
 fn hear(receiver: &mut Receiver) -> Heard {
     let mut heard = Heard::default();
     while let Some(output) = receiver.poll_output() {
         match output {
             Output::Open { place, tables, after } => {
-                receiver.opened(at(1), (&place, &tables), after, &Received::default());
+                receiver.opened(at(1), (&place, &tables), after, &OnDisk::default());
             }
-            Output::Store { ticket, .. } => heard.stored.push(ticket),
+            Output::Store { ticket, rows, .. } => {
+                heard.stored.push(ticket);
+                heard.gaps.extend(gap_in(&rows));
+            }
             Output::Facts { .. } => {}
             Output::Send { octets, .. } => {
                 let mut decoder = Decoder::new();
@@ -105,7 +120,7 @@ fn a_greeting_that_cannot_be_taken_is_refused_with_what_to_do() {
     let of_kind = |kind| vec![Declared { stream: "s".into(), tables: vec![table(kind)] }];
     let taken = vec![Declared { stream: "log".into(), tables: Vec::new() }];
     for (greeting, code, text) in [
-        (Hello { version: 3, ..hello("node001") }, Code::Version, "update the receiver first"),
+        (Hello { version: 4, ..hello("node001") }, Code::Version, "update the receiver first"),
         (hello("other"), Code::Forbidden, "the token is for node*, not for `other`"),
         (hello("node 1"), Code::Damaged, "a sender's name has"),
         (Hello { streams: Vec::new(), ..hello("node1") }, Code::TooLarge, "1 to 16 streams"),
@@ -188,6 +203,7 @@ fn options(name: &str, streams: Vec<Declared>) -> SenderOptions {
     SenderOptions {
         name: name.into(),
         cluster: None,
+        identity: None,
         boot: 7,
         machine: String::new(),
         streams,
@@ -314,6 +330,63 @@ fn a_number_that_was_only_given_up_is_never_acknowledged() {
     let back = say(&mut receiver, 3, &[Message::Hello(hello("node001"))]);
     assert_eq!(back.closed, [(3, Code::Duplicate)]);
     assert!(back.refusal().text.contains("Give each a name of its own"), "{:?}", back.refusal());
+}
+
+#[test]
+fn rows_that_a_killed_sender_had_not_numbered_are_a_gap_up_to_its_next_life() {
+    let mut receiver = greeted(1, "node001");
+    say(&mut receiver, 1, &[block("node001", 1)]);
+    receiver.disconnected(1);
+    receiver.connected(at(1), 2, Permit::anybody());
+    let next = Hello { boot: 8, begun_ns: Some(9), ..hello("node001") };
+    let heard = say(&mut receiver, 2, &[Message::Hello(next)]);
+    // The rows of the block are of instant 5.
+    assert_eq!(heard.gaps, [("restarted".to_owned(), 5, 9)]);
+    // One that ends in peace leaves no such gap.
+    let at_end = Gap {
+        boot: 8,
+        stream: "s".into(),
+        first: 1,
+        last: u64::MAX,
+        rows: Some(0),
+        from_ns: 20,
+        until_ns: 20,
+        reason: Reason::Ended,
+    };
+    let heard = say(&mut receiver, 2, &[Message::Gap(at_end)]);
+    assert_eq!(heard.gaps, [("ended".to_owned(), 20, 20)]);
+    receiver.disconnected(2);
+    receiver.connected(at(1), 3, Permit::anybody());
+    let next = Hello { boot: 9, begun_ns: Some(30), ..hello("node001") };
+    assert_eq!(say(&mut receiver, 3, &[Message::Hello(next)]).gaps, []);
+}
+
+fn standing_by(host: &str, boot: u64) -> Hello {
+    let identity = Some("west:m".to_owned());
+    Hello { version: 3, identity, boot, ..collector(&format!("west:m@{host}"), "west") }
+}
+
+#[test]
+fn who_stands_by_is_one_of_its_own_cluster() {
+    let refused = [
+        Hello { cluster: None, ..standing_by("a", 1) },
+        Hello { identity: Some("east:m".into()), ..standing_by("a", 1) },
+        Hello { identity: Some("west:m@a".into()), ..standing_by("a", 1) },
+        Hello { sender: "west:m@".into(), ..standing_by("a", 1) },
+    ];
+    for greeting in refused {
+        let mut receiver = Receiver::new();
+        receiver.connected(at(1), 1, Permit::anybody());
+        let heard = say(&mut receiver, 1, &[Message::Hello(greeting)]);
+        assert_eq!(heard.closed, [(1, Code::Forbidden)]);
+        assert!(heard.refusal().text.contains("cannot stand by as one of"), "{heard:?}");
+    }
+    let mut receiver = Receiver::new();
+    for (id, host) in [(1, "a"), (2, "b")] {
+        receiver.connected(at(1), id, Permit::anybody());
+        let heard = say(&mut receiver, id, &[Message::Hello(standing_by(host, 1))]);
+        assert!(matches!(&heard.said[..], [Message::Welcome(of)] if of.version == 3), "{heard:?}");
+    }
 }
 
 #[test]
@@ -662,7 +735,7 @@ fn a_collector_writes_into_the_recording_of_the_cluster_in_its_name_and_into_no_
         panic!("no stream is opened");
     };
     assert_eq!(place, Place::new(Some("west"), "snmp"));
-    receiver.opened(at(1), (&place, &tables), after, &Received::default());
+    receiver.opened(at(1), (&place, &tables), after, &OnDisk::default());
     let heard = hear(&mut receiver);
     assert!(matches!(&heard.said[..], [Message::Welcome(welcome)] if welcome.version == 2));
     let known: Vec<_> = receiver.known().collect();

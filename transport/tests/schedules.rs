@@ -19,11 +19,14 @@ mod schedules {
 
 use std::time::{Duration, Instant};
 
-use schedules::judge::{Seen, judge};
+use schedules::judge::{Seen, StoodBy, judge, judge_standby};
 use schedules::world::{Character, World};
 
 /// Histories of the short form.
 const SHORT: u64 = 600;
+
+/// Histories of collectors that stand by for each other.
+const SHORT_STANDBY: u64 = 300;
 
 #[test]
 fn what_was_sent_is_there_once_or_told_missing_whatever_happens() {
@@ -52,6 +55,29 @@ fn what_was_sent_is_there_once_or_told_missing_whatever_happens() {
     if only.is_none() {
         assert!(seen.is_rich(), "the histories are too tame to show anything: {seen:?}");
     }
+}
+
+#[test]
+fn of_collectors_that_stand_by_for_each_other_every_interval_is_taken_once() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let (seconds, only) = (number("MEIKYO_SOAK_SECONDS"), number("MEIKYO_SOAK_SEED"));
+    let (begin, mut seen, mut wrong) = (now(), StoodBy::default(), Vec::new());
+    for seed in only.unwrap_or(1).. {
+        let character = Character::standing_by(seed);
+        let mut world = World::new(seed, character.clone());
+        world.run();
+        if let Err(error) = judge_standby(&world, &mut seen) {
+            wrong.push(format!("MEIKYO_SOAK_SEED={seed}: {error}\n{character:?}"));
+        }
+        let is_long = seconds.is_some_and(|most| begin.elapsed() < Duration::from_secs(most));
+        if only.is_some() || wrong.len() > 5 || (seed >= SHORT_STANDBY && !is_long) {
+            break;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    tell(&format!("{seen:?}"));
+    assert!(seen.is_kept(), "{seen:?}");
+    assert!(only.is_some() || seen.is_rich(), "the histories are too tame: {seen:?}");
 }
 
 #[test]

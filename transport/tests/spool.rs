@@ -112,6 +112,7 @@ fn options(boot: u64, streams: &[&str]) -> SenderOptions {
     SenderOptions {
         name: "node001".into(),
         cluster: None,
+        identity: None,
         boot,
         machine: "m".into(),
         streams: streams.iter().map(declared).collect(),

@@ -21,6 +21,7 @@ import { applyTheme, otherTheme, theme } from "./theme/theme.ts";
 import { TimeBar } from "./time/time_bar.tsx";
 import { AlertsButton, AlertsPanel } from "./views/alerts.tsx";
 import { Cluster } from "./views/cluster.tsx";
+import { Clusters } from "./views/clusters.tsx";
 import { Data } from "./views/data.tsx";
 import { Device } from "./views/device.tsx";
 import { Empty } from "./views/empty.tsx";
@@ -36,6 +37,7 @@ const TITLES: Readonly<Record<ViewName, string>> = {
   fabric: "Fabric",
   data: "Data",
   profile: "Profile",
+  clusters: "Clusters",
 };
 
 /** How often the list of recordings is asked for: new devices, growth, a recording that ended. */
@@ -117,7 +119,8 @@ function Head() {
         <span class="quiet">{current === null ? "" : recordingTitle(current, all)}</span>
       )}
       <nav aria-label="Views">
-        {VIEW_NAMES.map((name) => (
+        {/* Clusters beside each other are there where there are several. */}
+        {VIEW_NAMES.filter((name) => name !== "clusters" || all.length > 1 || view.value.name === name).map((name) => (
           <a
             key={name}
             href={addressOf({ name })}
@@ -243,6 +246,8 @@ function View() {
       return <Data />;
     case "profile":
       return <Profile key={current.id} />;
+    case "clusters":
+      return <Clusters />;
   }
 }
 

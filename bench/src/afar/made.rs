@@ -36,6 +36,7 @@ impl Made {
         let options = SenderOptions {
             name: format!("{name}:bench"),
             cluster: Some(name.to_owned()),
+            identity: None,
             boot: WallTime::now().as_nanos().cast_unsigned(),
             machine: String::new(),
             streams: vec![Declared { stream, tables: tables.clone() }],

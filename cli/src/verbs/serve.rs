@@ -15,9 +15,11 @@ use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::output;
 use meikyo_live::line_protocol::SampleLayout;
 use meikyo_server::{
-    Door, FabricBody, InfluxOptions, InfluxTarget, KeeperError, Limits, Options, REQUESTS_PER_S,
-    Reloaded, Running, StartError, TargetError, Tls,
+    Door, FabricBody, Form, HttpTarget, KeeperError, Limits, MailError, MailTarget, NotifyOptions,
+    OnwardOptions, Options, REQUESTS_PER_S, Recipient, Reloaded, Running, StartError, TargetError,
+    Tls,
 };
+use meikyo_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::hangup::{Hangup, Reason};
@@ -49,6 +51,10 @@ pub(crate) struct ServeArgs {
     protection: Protection,
     #[command(flatten)]
     influx: InfluxArgs,
+    #[command(flatten)]
+    remote_write: RemoteWriteArgs,
+    #[command(flatten)]
+    notify: NotifyArgs,
     /// Print a new token and its line for --token-file, and exit: a token for viewing, with
     /// `=ingest:PATTERN,...` one that only lets senders of these names send rows, or with
     /// `=jobs:PATTERN,...` one that only shows samples of these jobs (slurm:123) and users (user:1000)
@@ -124,11 +130,11 @@ struct Protection {
     requests_per_second: NonZeroU32,
 }
 
-/// Where rows are sent on to.
+/// The database that rows are sent on to.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "InfluxDB")]
 struct InfluxArgs {
-    /// Send the rows of the recording of --ingest, or of the only one, on to an Influx database in its line
+    /// Send the rows of the recordings of --ingest, or of the only one, on to an Influx database in its line
     /// protocol, for example `http://127.0.0.1:8086/write?db=profiles`; `http` on loopback only
     #[arg(long, value_name = "URL")]
     influx: Option<String>,
@@ -147,10 +153,10 @@ struct InfluxArgs {
 }
 
 impl InfluxArgs {
-    fn options(&self) -> Result<Option<InfluxOptions>, Failure> {
+    fn options(&self) -> Result<Option<OnwardOptions>, Failure> {
         let Some(url) = &self.influx else { return Ok(None) };
         let target =
-            InfluxTarget::new(url, self.influx_credentials.as_deref(), &self.influx_tls_roots);
+            HttpTarget::new(url, self.influx_credentials.as_deref(), &self.influx_tls_roots);
         let target = target.map_err(|error| match error {
             TargetError::Address { .. } => Failure::new(error)
                 .hint("write for example `--influx 'http://127.0.0.1:8086/write?db=profiles'`"),
@@ -158,7 +164,107 @@ impl InfluxArgs {
         })?;
         let layout =
             if self.influx_per_cpu { SampleLayout::PerCpu } else { SampleLayout::OneMeasurement };
-        Ok(Some(InfluxOptions { target, tables: self.influx_tables.clone(), layout }))
+        let (tables, form) = (self.influx_tables.clone(), Form::Lines(layout));
+        Ok(Some(OnwardOptions { target, tables, form }))
+    }
+}
+
+/// The Prometheus that values are sent on to.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Prometheus")]
+struct RemoteWriteArgs {
+    /// Send the values of the recordings of --ingest, or of the only one, on to a Prometheus by remote write,
+    /// for example `http://127.0.0.1:9090/api/v1/write`; `http` on loopback only
+    #[arg(long, value_name = "URL")]
+    remote_write: Option<String>,
+    /// A file with `USER:PASSWORD`, or a token
+    #[arg(long, value_name = "FILE", requires = "remote_write")]
+    remote_write_credentials: Option<PathBuf>,
+    /// The certificates that may vouch for the Prometheus, in PEM
+    #[arg(long, value_name = "FILE", default_value = ROOTS)]
+    remote_write_tls_roots: PathBuf,
+    /// Tables that are sent, as a pattern; can be repeated. All that `/metrics` has when none is given
+    #[arg(long = "remote-write-table", value_name = "PATTERN", requires = "remote_write")]
+    remote_write_tables: Vec<String>,
+}
+
+impl RemoteWriteArgs {
+    fn options(&self) -> Result<Option<OnwardOptions>, Failure> {
+        let Some(url) = &self.remote_write else { return Ok(None) };
+        let credentials = self.remote_write_credentials.as_deref();
+        let target = HttpTarget::new(url, credentials, &self.remote_write_tls_roots);
+        let target = target.map_err(|error| match error {
+            TargetError::Address { .. } => Failure::new(error)
+                .hint("write for example `--remote-write http://127.0.0.1:9090/api/v1/write`"),
+            _ => Failure::new(error),
+        })?;
+        let (tables, form) = (self.remote_write_tables.clone(), Form::RemoteWrite);
+        Ok(Some(OnwardOptions { target, tables, form }))
+    }
+}
+
+/// Whom alerts are told to.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Alerts")]
+struct NotifyArgs {
+    /// Post every change of the alerts of a rule as JSON to this address; `http` on loopback only
+    #[arg(long, value_name = "URL")]
+    alert_webhook: Option<String>,
+    /// A file with `USER:PASSWORD`, or a token, for the web hook
+    #[arg(long, value_name = "FILE", requires = "alert_webhook")]
+    alert_webhook_credentials: Option<PathBuf>,
+    /// Send every change of the alerts of a rule by mail to this mailbox; can be repeated
+    #[arg(long = "alert-mail", value_name = "MAILBOX", requires = "alert_mail_from")]
+    alert_mail: Vec<String>,
+    /// The mailbox that mail comes from
+    #[arg(long, value_name = "MAILBOX", requires = "alert_mail")]
+    alert_mail_from: Option<String>,
+    /// The mail server that carries it on: `smtps://HOST:PORT`, or `smtp` on loopback
+    #[arg(long, value_name = "URL", default_value = "smtp://127.0.0.1:25")]
+    alert_smtp: String,
+    /// A file with `USER:PASSWORD` for the mail server
+    #[arg(long, value_name = "FILE", requires = "alert_mail")]
+    alert_smtp_credentials: Option<PathBuf>,
+    /// The certificates that may vouch for the web hook and the mail server, in PEM
+    #[arg(long, value_name = "FILE", default_value = ROOTS)]
+    alert_tls_roots: PathBuf,
+    /// How long is waited for more alerts of the same rule before they are told
+    #[arg(long, value_name = "SPAN", default_value = "10s")]
+    alert_group_wait: Nanos,
+    /// After how long alerts that last, and that nobody has acknowledged, are told again
+    #[arg(long, value_name = "SPAN", default_value = "4h")]
+    alert_repeat: Nanos,
+}
+
+impl NotifyArgs {
+    fn options(&self) -> Result<Vec<NotifyOptions>, Failure> {
+        let roots = &self.alert_tls_roots;
+        let mut all = Vec::new();
+        if let Some(url) = &self.alert_webhook {
+            let target = HttpTarget::new(url, self.alert_webhook_credentials.as_deref(), roots);
+            let target = target.map_err(|error| match error {
+                TargetError::Address { .. } => Failure::new(error)
+                    .hint("write for example `--alert-webhook http://127.0.0.1:8000/alerts`"),
+                _ => Failure::new(error),
+            })?;
+            all.push(Recipient::Hook(target));
+        }
+        if let Some(from) = self.alert_mail_from.as_ref().filter(|_| !self.alert_mail.is_empty()) {
+            let credentials = self.alert_smtp_credentials.as_deref();
+            let mailboxes = (&**from, &*self.alert_mail);
+            let target = MailTarget::new(&self.alert_smtp, mailboxes, credentials, roots);
+            let target = target.map_err(|error| match error {
+                MailError::Server { .. } => Failure::new(error)
+                    .hint("write for example `--alert-smtp smtps://mail.example:465`"),
+                MailError::Mailbox { .. } => {
+                    Failure::new(error).hint("write for example `--alert-mail admin@mail.example`")
+                }
+                _ => Failure::new(error),
+            })?;
+            all.push(Recipient::Mail(target));
+        }
+        let (group_wait, repeat_every) = (self.alert_group_wait, self.alert_repeat);
+        Ok(all.into_iter().map(|to| NotifyOptions { to, group_wait, repeat_every }).collect())
     }
 }
 
@@ -237,7 +343,8 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         limits: Limits::STANDARD,
         fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
         ingest: args.ingest.clone(),
-        influx: args.influx.options()?,
+        notify: args.notify.options()?,
+        onward: args.influx.options()?.into_iter().chain(args.remote_write.options()?).collect(),
     })
     .map_err(explained)
 }

@@ -18,7 +18,7 @@ use super::relay::Relay;
 use crate::{PATIENCE, Receiver, free_port, next, scratch};
 
 /// Kills and cuts of the short form.
-const FAULTS: u64 = 10;
+const FAULTS: u64 = 20;
 
 /// How far before and behind a kill rows may be missing: what was on its way to the spool of a machine
 /// that others use, too.
@@ -71,6 +71,15 @@ struct Collector {
 
 impl Collector {
     fn start(dir: &Path, farm: &Farm, name: &str, port: u16) -> Self {
+        Self::with(dir, farm, name, port, &[])
+    }
+
+    /// One of several of the same devices.
+    fn standing_by(dir: &Path, farm: &Farm, name: &str, port: u16) -> Self {
+        Self::with(dir, farm, name, port, &["--standby", "--name", &format!("pair:measure@{name}")])
+    }
+
+    fn with(dir: &Path, farm: &Farm, name: &str, port: u16, more: &[&str]) -> Self {
         let own = dir.join(format!("{name}-own"));
         let path = |path: &Path| path.to_str().unwrap().to_owned();
         let command = [
@@ -86,7 +95,8 @@ impl Collector {
             "--spool",
             &path(&dir.join(format!("{name}-spool"))),
         ];
-        let command = command.map(str::to_owned).into();
+        let command = command.iter().map(|word| (*word).to_owned());
+        let command = command.chain(more.iter().map(|word| (*word).to_owned())).collect();
         let mut collector = Self { command, own, child: None, killed: Vec::new() };
         collector.spawn();
         collector
@@ -99,11 +109,15 @@ impl Collector {
     }
 
     fn restart(&mut self) {
+        self.kill();
+        self.spawn();
+    }
+
+    fn kill(&mut self) {
         let mut child = self.child.take().unwrap();
         self.killed.push(WallTime::now());
         child.kill().unwrap();
         child.wait().unwrap();
-        self.spawn();
     }
 
     /// Ends it; what it says of itself.
@@ -202,6 +216,17 @@ fn compare(collector: &Collector, received: &Path, seed: u64) -> (usize, usize) 
     (all, differing)
 }
 
+/// What gaps of killed collectors reach from and to, ns since the epoch.
+fn restarted(dir: &Path) -> Vec<(i64, i64)> {
+    let all = rows(dir, "transport_gaps");
+    let of_kills = all.keys().filter(|(_, text)| text.contains("reason=restarted"));
+    let span = |(from, text): &(i64, String)| {
+        let until = text.split(' ').find_map(|word| word.strip_prefix("until_ns=")).unwrap();
+        (*from, until.parse().unwrap())
+    };
+    of_kills.map(span).collect()
+}
+
 /// The reasons of gaps that stand in a recording.
 fn gaps(dir: &Path) -> Vec<String> {
     let all = rows(dir, "transport_gaps");
@@ -258,6 +283,11 @@ fn what_collectors_measure_is_row_by_row_at_the_receiver_whatever_breaks() {
         let (all, differing) = compare(collector, &received(name), seed);
         let gaps = gaps(&received(name));
         let restarts = gaps.iter().filter(|reason| *reason == "restarted").count();
+        for (from, until) in restarted(&received(name)) {
+            let is_inside = |at: &WallTime| (from..=until).contains(&at.as_nanos());
+            let kills = &collector.killed;
+            assert!(kills.iter().any(is_inside), "SEED={seed}: {from} to {until}: {kills:?}");
+        }
         assert!(restarts <= collector.killed.len(), "SEED={seed}: {name}: {gaps:?}");
         let is_harmless = |reason: &String| ["restarted", "ended"].contains(&&**reason);
         assert!(gaps.iter().all(is_harmless), "SEED={seed}: {name}: {gaps:?}");
@@ -397,4 +427,96 @@ fn without_a_recording_of_its_own_a_collector_measures_for_the_receiver_alone() 
     // A device has one PDU here.
     assert_eq!(polls, ended.iter().sum::<i64>(), "{said}");
     assert_eq!(said["rows_kept"].as_u64().map(|rows| rows > 100), Some(true), "{said}");
+}
+
+/// A sender as the API tells of it, once it is as wanted.
+fn sender_when(address: &str, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    let begin = Instant::now();
+    loop {
+        let answer = http::ask(address, "GET", "/api/v1/senders", "").unwrap();
+        let all: Value = serde_json::from_slice(&answer.body).unwrap();
+        // Who asks too often is told so, and asks again.
+        let found = all.as_array().and_then(|all| all.iter().find(|of| is_wanted(of)));
+        if let Some(found) = found {
+            return found.clone();
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: {all}");
+    }
+}
+
+#[test]
+fn of_two_collectors_that_are_killed_in_turn_each_interval_is_taken_once() {
+    const KILLS: usize = 4;
+    let dir = scratch();
+    let (recording, port) = (dir.path().join("rec"), free_port());
+    let received = recording.join("clusters/pair");
+    let farm = Farm::start(dir.path(), "pair", 8, "127.6.0.1");
+    let receiver = Receiver::start(&recording, port, &[]);
+    let address = format!("127.0.0.1:{port}");
+    let named = |which: usize| ["pair:measure@one", "pair:measure@two"][which];
+    let mut pair = ["one", "two"].map(|name| Collector::standing_by(dir.path(), &farm, name, port));
+    for which in 0..2 {
+        let is_here = |of: &Value| of["sender"] == named(which) && !of["lag_us"].is_null();
+        sender_when(&address, "both are connected", is_here);
+    }
+    let mut killed_active = [0; 2];
+    for _ in 0..KILLS {
+        wait_until(&received, WallTime::now());
+        let active = sender_when(&address, "one is active", |of| of["active"] == true);
+        assert_eq!(active["identity"], "pair:measure", "{active}");
+        let which = usize::from(active["sender"] == named(1));
+        killed_active[which] += 1;
+        pair[which].kill();
+        let is_taken = |of: &Value| of["sender"] == named(1 - which) && of["active"] == true;
+        sender_when(&address, "the other one takes over", is_taken);
+        wait_until(&received, WallTime::now());
+        pair[which].spawn();
+        let is_back = |of: &Value| of["sender"] == named(which) && of["connected"] == true;
+        let back = sender_when(&address, "the first one is back", is_back);
+        assert_eq!(back["active"], false, "nobody is displaced: {back}");
+    }
+    assert_eq!(killed_active, [KILLS / 2, KILLS / 2], "both were killed while they were active");
+    let metrics = loop {
+        let answer = http::ask(&address, "GET", "/metrics", "").unwrap();
+        if answer.status == 200 {
+            break answer.text();
+        }
+        assert_eq!(answer.status, 429, "{answer:?}");
+    };
+    for value in [0, 1] {
+        let is_it = |line: &str| {
+            line.starts_with("meikyo_ingest_sender_active{") && line.ends_with(&format!(" {value}"))
+        };
+        assert_eq!(metrics.lines().filter(|line| is_it(line)).count(), 1, "{metrics}");
+    }
+    wait_until(&received, WallTime::now());
+    let said = pair.each_mut().map(Collector::end);
+    receiver.end();
+    for said in &said {
+        assert_eq!(said["sent"]["blocks_waiting"], 0, "{said}");
+    }
+    // By interval, the devices of it.
+    let mut there: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for ((time, text), count) in rows(&received, "polls") {
+        assert_eq!(count, 1, "{time} {text}");
+        let word = |name: &str| text.split(' ').find(|word| word.starts_with(name)).unwrap();
+        there.entry(time).or_default().push(format!("{} {}", word("device="), word("pdu=")));
+    }
+    for (time, devices) in &mut there {
+        let all = devices.len();
+        devices.sort();
+        devices.dedup();
+        assert_eq!(devices.len(), all, "{time} was taken from both");
+    }
+    let begun = *there.keys().next().unwrap();
+    let ended = *there.keys().next_back().unwrap();
+    let measured: std::collections::BTreeSet<i64> = pair
+        .iter()
+        .flat_map(|of| rows(&of.own, "polls").into_keys().map(|(time, _)| time))
+        .filter(|time| (begun..=ended).contains(time))
+        .collect();
+    let lost: Vec<i64> =
+        measured.iter().filter(|time| !there.contains_key(time)).copied().collect();
+    assert!(lost.len() <= KILLS, "{lost:?} of {} intervals are lost", measured.len());
+    crate::tell(&format!("{} intervals, {} lost about {KILLS} kills", measured.len(), lost.len()));
 }

@@ -30,6 +30,7 @@ pub(crate) fn send_until_killed() {
     let options = SenderOptions {
         name: name.clone(),
         cluster: None,
+        identity: None,
         boot: WallTime::now().as_nanos().cast_unsigned(),
         machine,
         streams: vec![Declared { stream: rows::STREAM.into(), tables: vec![rows::table()] }],

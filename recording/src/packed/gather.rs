@@ -88,6 +88,18 @@ impl Gather {
         blocks
     }
 
+    /// A block of some of the rows of a batch, in their order.
+    pub(super) fn some_of(
+        mut self,
+        rows: Batch,
+        kept: &[usize],
+        words: &[String],
+    ) -> Result<PackedRows, PackError> {
+        self.waiting = rows;
+        let part: Vec<_> = kept.iter().map(|&row| (0, narrow_u32(row))).collect();
+        self.block_of(&part, words)
+    }
+
     fn sort(&mut self) {
         let rows = self.waiting.rows;
         self.order.clear();
@@ -289,6 +301,22 @@ mod tests {
                 expected.entry(device.map(|of| u32::from(of % 5))).or_default().push(row);
             }
             prop_assert_eq!(found, expected.into_values().flatten().collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn some_rows_of_a_block_are_these_rows(rows: Vec<Row>, kept: u64) {
+            prop_assume!(!rows.is_empty());
+            let words: Vec<String> = WORDS.map(str::to_owned).into();
+            let mut gather = Gather::new(schema());
+            gather.append(&batch_of(&rows));
+            let block = gather.pack(&words, usize::MAX).unwrap().remove(0);
+            let is_kept = |row: usize| kept >> (row % 64) & 1 == 1;
+            let some = block.retain(&schema(), |_, _, row| is_kept(row)).unwrap();
+            let all = read(&block).into_iter().enumerate();
+            let expected: Vec<Read> = all.filter(|(row, _)| is_kept(*row)).map(|(_, of)| of).collect();
+            prop_assert_eq!(some.as_ref().map(read).unwrap_or_default(), expected);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Opening a stream: the lock, and putting right what an earlier writer left.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,9 @@ use crate::compact::frames_were_written;
 use crate::declared::{self, AddError};
 use crate::format::{self, IdentityError, Kind};
 use crate::layout::{self, ListError};
+use crate::log::FrameHeader;
 use crate::manifest::{self, Unit};
-use crate::origin::{self, Received};
+use crate::origin::{self, Arrived, Origin, Received};
 use crate::progress::{self, Progress};
 use crate::schema::{SchemaError, TableSchema};
 use crate::segment::{ReadSegmentError, SegmentReader, ended, remove_index};
@@ -92,6 +94,9 @@ pub enum OpenStreamError {
 /// Who only looks whether a stream has a writer holds the lock for some microseconds.
 const LOCK_TRIES: usize = 100;
 
+/// Blocks from elsewhere that are told of one by one, the newest ones.
+const ARRIVED_MAX: usize = 1 << 16;
+
 /// What is known once a stream has been put right.
 pub(super) struct Recovered {
     pub(super) lock: File,
@@ -105,9 +110,23 @@ pub(super) struct Recovered {
     pub(super) torn_bytes: u64,
     /// Whether all old segments are on the disk.
     pub(super) is_synced: bool,
-    /// The blocks from elsewhere that the stream has.
+    /// The blocks from elsewhere that the stream has, and those of them that its segments hold.
     pub(super) received: Received,
+    pub(super) arrived: VecDeque<Arrived>,
     pub(super) incidents: Vec<Incident>,
+}
+
+impl Recovered {
+    /// Notes a block from elsewhere that a segment holds.
+    fn note(&mut self, tables: &[TableSchema], frame: &FrameHeader, origin: Origin) {
+        self.received.add(&origin);
+        if self.arrived.len() >= ARRIVED_MAX {
+            self.arrived.pop_front();
+        }
+        let table = tables.get(frame.table).map(|table| table.name.clone()).unwrap_or_default();
+        let times = (frame.least_time, frame.greatest_time);
+        self.arrived.push_back(Arrived { table, origin, times });
+    }
 }
 
 pub(super) fn recover(
@@ -132,6 +151,7 @@ pub(super) fn recover(
         torn_bytes: 0,
         is_synced: true,
         received: Received::default(),
+        arrived: VecDeque::new(),
         incidents: Vec::new(),
     };
     if let Err(AddError { path, source, misleads }) = declared {
@@ -338,7 +358,7 @@ fn put_right(path: &Path, stream: &str, recovered: &mut Recovered) -> Result<u64
     while let Some(frame) = reader.next_rows(|_| true).map_err(failed)? {
         rows += frame.rows;
         if let Some(origin) = reader.origin(&frame) {
-            recovered.received.add(&origin);
+            recovered.note(&reader.head().tables, &frame, origin);
         }
     }
     let ending = reader.ending();

@@ -18,7 +18,7 @@ pub(crate) fn dir_of(dir: &Path, cluster: Option<&str>) -> PathBuf {
 }
 
 /// The recordings of clusters that are there, in the order of their names.
-pub(super) fn found(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(crate) fn found(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir.join(DIRECTORY)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

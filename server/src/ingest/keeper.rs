@@ -17,13 +17,13 @@ use meikyo_recording::{
     format,
 };
 use meikyo_transport::{
-    Now, Output, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
+    Now, OnDisk, Output, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
 };
 use meikyo_units::{Nanos, WallTime, in_one_line};
 use tokio::sync::mpsc;
 
 use super::files::Files;
-use super::{Event, Inbox, clusters};
+use super::{Event, Inbox, clusters, turns};
 use crate::watching::{self, Watching};
 
 /// How often the recording is forced to the disk, which is what senders are acknowledged by.
@@ -427,8 +427,21 @@ impl Work {
             Ok(writer) if writer.synced().is_stopped => {
                 self.receiver.not_opened(place, "its disk refuses to sync what it has");
             }
-            Ok(writer) => {
-                self.receiver.opened(now, (place, tables), after, writer.received());
+            Ok(mut writer) => {
+                let arrived = writer.take_arrived();
+                let received = writer.received().clone();
+                let before = match &place.cluster {
+                    Some(_) => turns::read(&dir, tables),
+                    None => Ok(Default::default()),
+                };
+                let on_disk = match before {
+                    Ok((turns, newest_ns)) => OnDisk { received, turns, newest_ns, arrived },
+                    Err(error) => {
+                        let text = format!("what it has cannot be read: {}", in_one_line(&error));
+                        return self.receiver.not_opened(place, &text);
+                    }
+                };
+                self.receiver.opened(now, (place, tables), after, &on_disk);
                 let (tables, written) = (tables.to_vec(), VecDeque::new());
                 self.writers.insert(place.clone(), Stream { writer, tables, written });
                 show(&self.catalog, &dir);

@@ -5,9 +5,9 @@ use meikyo_recording::schema::Unit;
 
 /// A column as Prometheus sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Exported {
+pub(crate) struct Exported {
     /// The metric's name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What a value is multiplied by.
     factor: f64,
     /// What it is divided by: a hundredth of a second times 0.01 would not be what people write.
@@ -16,7 +16,7 @@ pub(super) struct Exported {
 
 impl Exported {
     /// A value of the recording in the unit that the name says.
-    pub(super) fn in_base_unit(&self, value: f64) -> f64 {
+    pub(crate) fn in_base_unit(&self, value: f64) -> f64 {
         value * self.factor / self.divisor
     }
 }
@@ -34,7 +34,7 @@ const BASE_UNITS: [(Unit, &str, &str, f64, f64); 7] = [
 ];
 
 /// How a column of a table is called, and what becomes of its values.
-pub(super) fn exported(table: &str, column: &Column) -> Exported {
+pub(crate) fn exported(table: &str, column: &Column) -> Exported {
     let base = BASE_UNITS.iter().find_map(|(unit, ending, instead, factor, divisor)| {
         let stem = column.name.strip_suffix(ending).filter(|_| column.unit() == Some(*unit))?;
         Some((format!("{stem}{instead}"), *factor, *divisor))
@@ -52,7 +52,7 @@ pub(super) fn exported(table: &str, column: &Column) -> Exported {
 }
 
 /// A name of letters, digits and `_`.
-pub(super) fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 

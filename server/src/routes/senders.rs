@@ -20,6 +20,10 @@ pub(crate) struct SenderBody {
     pub(crate) cluster: Option<String>,
     /// Id of the recording that its rows go to; null while that is not served.
     pub(crate) recording: Option<String>,
+    /// What it is called together with the collectors that stand by for it; null for the only one.
+    pub(crate) identity: Option<String>,
+    /// Whether the newest rows are taken from it: of several collectors of the same devices, those of one are.
+    pub(crate) active: bool,
     /// Whether it is connected.
     pub(crate) connected: bool,
     /// When something of it came last, µs since 1970.
@@ -52,6 +56,8 @@ impl SenderBody {
         let lag = |newest: i64| (now.as_nanos() - offset_ns - newest) / 1_000;
         Self {
             recording: recording.map(|opened| opened.id.clone()),
+            identity: state.identity,
+            active: state.is_active,
             connected: state.is_connected,
             heard_us: state.heard.as_nanos() / 1_000,
             lag_us: state.newest_ns.map(lag),

@@ -12,7 +12,7 @@ use meikyo_profile::tables::{all, samples};
 use meikyo_recording::{
     Kind, PackedRows, Packer, Recording, Selection, StreamOptions, StreamWriter, WhenFull,
 };
-use meikyo_server::{InfluxOptions, InfluxTarget};
+use meikyo_server::{Form, HttpTarget, OnwardOptions};
 use meikyo_testing::files::copy_tree;
 use meikyo_testing::http::ask;
 use meikyo_testing::influxd;
@@ -104,10 +104,11 @@ fn free_port() -> u16 {
 /// Sends a recording on to a port, each CPU a measurement.
 fn sending(recording: &Path, port: u16, tables: &[&str]) -> Served {
     let url = format!("http://127.0.0.1:{port}/write?db=profiles");
-    let target = InfluxTarget::new(&url, None, Path::new("/none")).unwrap();
+    let target = HttpTarget::new(&url, None, Path::new("/none")).unwrap();
     let tables = tables.iter().map(|table| (*table).to_owned()).collect();
-    let options = InfluxOptions { target, tables, layout: SampleLayout::PerCpu };
-    serve_with(recording, |served| served.influx = Some(options))
+    let form = Form::Lines(SampleLayout::PerCpu);
+    let options = OnwardOptions { target, tables, form };
+    serve_with(recording, |served| served.onward = vec![options])
 }
 
 fn metric(served: &Served, name: &str) -> u64 {
@@ -318,4 +319,48 @@ fn rows_that_are_compacted_already_come_from_the_files() {
         assert_eq!(there(), expected, "{table}");
     }
     assert!(influxd.query("SELECT * FROM interfaces LIMIT 1").is_empty());
+}
+
+#[test]
+fn every_table_of_a_cluster_that_is_sent_from_afar_goes_on_with_the_clusters_name() {
+    if !is_there() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let ingest = dir.path().join("rec");
+    // What the server makes where there is nothing yet.
+    crate::prometheus::recorded(&ingest).close().unwrap();
+    let mut writer = crate::prometheus::recorded(&ingest.join("clusters/west"));
+    let due = WallTime::now().before(Nanos::from_secs(30)).floor(Nanos::SECOND);
+    for number in 0..5 {
+        crate::prometheus::interval(&mut writer, due + Nanos::from_secs(number), 1_000 + number);
+    }
+    let served = dir.path().join("served");
+    crate::prometheus::recorded(&served).close().unwrap();
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/write?db=profiles");
+    let target = HttpTarget::new(&url, None, Path::new("/none")).unwrap();
+    let (tables, form) = (Vec::new(), Form::Lines(SampleLayout::OneMeasurement));
+    let options = OnwardOptions { target, tables, form };
+    let _served = serve_with(&served, |of| {
+        of.ingest = Some(ingest.clone());
+        of.onward = vec![options];
+    });
+    let influxd = Influxd::start(&dir.path().join("influx"), port);
+    influxd.query("CREATE DATABASE profiles");
+    let of_west = "WHERE cluster = 'west'";
+    wait_until("all rows of the cluster", || {
+        let rows = |table: &str| influxd.query(&format!("SELECT * FROM {table} {of_west}")).len();
+        ["interfaces", "load", "cpu", "storage", "intervals"].iter().all(|table| rows(table) == 5)
+            && rows("polls") == 10
+    });
+    let query = format!("SELECT in_octets, device FROM interfaces {of_west}");
+    let found = influxd.query(&query);
+    for (row, number) in found.iter().zip(0..) {
+        let at = (due + Nanos::from_secs(number)).as_nanos();
+        assert_eq!(row[0].as_i64(), Some(at), "{row:?}");
+        assert_eq!(row[1].as_u64(), Some(1_000 + number), "{row:?}");
+        assert_eq!(row[2].as_str(), Some("node\"1"), "{row:?}");
+    }
+    writer.close().unwrap();
 }

@@ -21,7 +21,7 @@ impl Drop for Prometheus {
 }
 
 /// A cell of a row.
-enum Cell {
+pub(crate) enum Cell {
     Word(&'static str),
     Count(u64),
     Signed(i64),
@@ -31,7 +31,7 @@ enum Cell {
 use Cell::{Count, Real, Signed, Word};
 
 /// Writes a row of the engine's tables that is due at some time.
-fn row(writer: &mut StreamWriter, table: Table, due: WallTime, cells: &[(&str, Cell)]) {
+pub(crate) fn row(writer: &mut StreamWriter, table: Table, due: WallTime, cells: &[(&str, Cell)]) {
     let schemas = schemas();
     let column = |name: &str| schemas[table.index()].column(name).unwrap();
     let words: Vec<_> = cells
@@ -57,13 +57,13 @@ fn row(writer: &mut StreamWriter, table: Table, due: WallTime, cells: &[(&str, C
 }
 
 /// A recording with a writer.
-fn recorded(dir: &std::path::Path) -> StreamWriter {
+pub(crate) fn recorded(dir: &std::path::Path) -> StreamWriter {
     let options = StreamOptions { compact: false, ..StreamOptions::COLLECTOR };
     StreamWriter::open(dir, Kind::Measured, "snmp", schemas(), options).unwrap()
 }
 
 /// One interval of a device that answers, with so many octets, and of one that is dead.
-fn interval(writer: &mut StreamWriter, due: WallTime, octets: u64) {
+pub(crate) fn interval(writer: &mut StreamWriter, due: WallTime, octets: u64) {
     let alive = || ("device", Word("node\"1"));
     let polled = [alive(), ("state", Word("ok")), ("received_us", Signed(250))];
     row(writer, Table::Polls, due, &polled);
@@ -95,7 +95,7 @@ fn interval(writer: &mut StreamWriter, due: WallTime, octets: u64) {
 }
 
 /// An alert that is raised.
-fn raise(writer: &mut StreamWriter) {
+pub(crate) fn raise(writer: &mut StreamWriter) {
     let raised = [
         ("device", Word("node2")),
         ("event", Word("alert_raised")),
@@ -285,5 +285,99 @@ fn the_real_prometheus_answers_every_query_of_the_dashboard() {
     assert_eq!(series_of(port, "meikyo_device_up == 0"), Ok(1));
     assert_eq!(series_of(port, "meikyo_device_up == 1"), Ok(1));
     assert_eq!(series_of(port, "meikyo_alert{rule=\"silent\",device=\"node2\"} == 1"), Ok(1));
+    writer.close().unwrap();
+}
+
+/// A Prometheus that takes what is written to it, with its files in a directory.
+fn receiving(dir: &std::path::Path, port: u16) -> Prometheus {
+    let config = dir.join("empty.yml");
+    fs::write(&config, "").unwrap();
+    let child = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .arg("--web.enable-remote-write-receiver")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    Prometheus(child.unwrap())
+}
+
+/// The values of the only series of an expression in the last five minutes: times in ms.
+fn values_of(port: u16, expression: &str) -> Vec<(i64, f64)> {
+    let query = format!("{expression}[5m]");
+    let query =
+        form_urlencoded::Serializer::new(String::new()).append_pair("query", &query).finish();
+    let answer = ask(&format!("127.0.0.1:{port}"), "GET", &format!("/api/v1/query?{query}"), "");
+    let Ok(answer) = answer else { return Vec::new() };
+    let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&answer.body) else {
+        return Vec::new();
+    };
+    let all = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+    assert!(all.len() <= 1, "{all:?}");
+    let values = all.first().and_then(|series| series["values"].as_array()).cloned();
+    let value = |pair: serde_json::Value| {
+        let at = (pair[0].as_f64().unwrap() * 1e3).round();
+        let at = format!("{at}").parse::<i64>().unwrap();
+        (at, pair[1].as_str().unwrap().parse().unwrap())
+    };
+    values.unwrap_or_default().into_iter().map(value).collect()
+}
+
+#[test]
+fn the_real_prometheus_has_every_value_that_is_written_to_it_also_after_it_was_away() {
+    if Command::new("prometheus").arg("--version").output().is_err() {
+        meikyo_testing::lacking("there is no `prometheus` here; `apt-get install prometheus`");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let recording = dir.path().join("west");
+    let mut writer = recorded(&recording);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/api/v1/write");
+    let none = std::path::Path::new("/none");
+    let target = meikyo_server::HttpTarget::new(&url, None, none).unwrap();
+    let form = meikyo_server::Form::RemoteWrite;
+    let options = meikyo_server::OnwardOptions { target, tables: Vec::new(), form };
+    let served = crate::client::serve_with(&recording, |of| of.onward = vec![options]);
+    let (mut expected, mut octets) = (Vec::new(), 123_456_789);
+    let begin = WallTime::now().before(Nanos::from_secs(60)).floor(Nanos::SECOND);
+    let mut due = begin;
+    let mut write = |writer: &mut StreamWriter, expected: &mut Vec<(i64, f64)>| {
+        for _ in 0..20 {
+            due = due + Nanos::from_millis(100);
+            octets += 1_000_001;
+            interval(writer, due, octets);
+            let value = format!("{octets}").parse::<f64>().unwrap();
+            expected.push((due.as_nanos() / 1_000_000, value));
+        }
+    };
+    // First there is nobody who takes them; then it is killed, and comes back on its files.
+    write(&mut writer, &mut expected);
+    let series = "meikyo_interfaces_in_bytes_total{recording=\"west\",device=\"node\\\"1\",interface=\"eth0\"}";
+    for _ in 0..2 {
+        let prometheus = receiving(dir.path(), port);
+        let started = WallTime::now();
+        loop {
+            let found = values_of(port, series);
+            if found == expected {
+                break;
+            }
+            let waited = WallTime::now().since(started);
+            assert!(waited < Nanos::from_secs(90), "{found:?} is not {expected:?}");
+            std::thread::yield_now();
+        }
+        drop(prometheus);
+        write(&mut writer, &mut expected);
+    }
+    let text = served.get("/metrics").text();
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert_eq!(value("meikyo_remote_write_refused_rows_total"), 0.0);
+    assert_eq!(value("meikyo_remote_write_gone_frames_total"), 0.0);
+    // Each interval has the same values; those of the load are not scaled, and seconds are seconds.
+    assert!(value("meikyo_remote_write_rows_total") >= 40.0 * 10.0);
     writer.close().unwrap();
 }

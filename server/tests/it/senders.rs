@@ -41,6 +41,7 @@ fn uplink_of(name: &str, target: Target, table: TableSchema) -> Uplink {
     let options = SenderOptions {
         name: name.into(),
         cluster: None,
+        identity: None,
         boot: 1,
         machine: String::new(),
         streams: vec![Declared { stream: "s".into(), tables: vec![table] }],

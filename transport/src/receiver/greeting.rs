@@ -45,6 +45,9 @@ pub(super) fn check(permit: &Permit, hello: &Hello) -> Result<(), Refusal> {
     if let Some(cluster) = cluster {
         check_cluster(sender, cluster)?;
     }
+    if let Some(identity) = &hello.identity {
+        check_identity(sender, cluster.as_deref(), identity)?;
+    }
     if streams.is_empty() || streams.len() > STREAMS_MAX {
         let text = format!("a sender declares 1 to {STREAMS_MAX} streams, not {}", streams.len());
         return Err(Refusal { code: Code::TooLarge, text });
@@ -76,6 +79,21 @@ fn check_cluster(sender: &str, cluster: &str) -> Result<(), Refusal> {
         return Err(Refusal { code: Code::Forbidden, text });
     }
     Ok(())
+}
+
+/// What collectors that stand by for each other are called together stands before the last `@` of the
+/// name of each, so that none can join those of another cluster.
+fn check_identity(sender: &str, cluster: Option<&str>, identity: &str) -> Result<(), Refusal> {
+    let is_one =
+        sender.rsplit_once('@').is_some_and(|(own, host)| own == identity && !host.is_empty());
+    if cluster.is_some() && is_one {
+        return Ok(());
+    }
+    let text = format!(
+        "`{sender}` cannot stand by as one of `{identity}`: that is for collectors called `{identity}@...` \
+         that measure a cluster"
+    );
+    Err(Refusal { code: Code::Forbidden, text })
 }
 
 fn check_stream(declared: &Declared, has_cluster: bool) -> Result<(), Refusal> {

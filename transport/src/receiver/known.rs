@@ -15,6 +15,10 @@ pub struct SenderState {
     pub sender: String,
     /// The cluster that it measures, if it does.
     pub cluster: Option<String>,
+    /// What it is called together with those that stand by for it.
+    pub identity: Option<String>,
+    /// Whether the newest rows are taken from it; without others beside it they always are.
+    pub is_active: bool,
     /// Whether it has a session.
     pub is_connected: bool,
     /// When something of it came last.
@@ -60,6 +64,8 @@ impl Known {
         let state = self.0.entry(name).or_insert(SenderState {
             sender,
             cluster,
+            identity: None,
+            is_active: true,
             is_connected: true,
             heard: now,
             newest_ns: None,
@@ -70,6 +76,25 @@ impl Known {
             missing_rows: 0,
         });
         (state.is_connected, state.heard) = (true, now);
+        state.identity.clone_from(&hello.identity);
+        state.is_active = hello.identity.is_none();
+    }
+
+    /// Of the collectors of an identity, that one is active.
+    pub(super) fn roles(&mut self, cluster: Option<&String>, identity: &str, active: Option<&str>) {
+        let is_one = |state: &&mut SenderState| {
+            state.cluster.as_ref() == cluster && state.identity.as_deref() == Some(identity)
+        };
+        for state in self.0.values_mut().filter(is_one) {
+            state.is_active = active == Some(&*state.sender);
+        }
+    }
+
+    /// Rows came, whether they are stored or not.
+    pub(super) fn came(&mut self, cluster: Option<&String>, sender: &str, newest_ns: i64) {
+        if let Some(state) = self.state(cluster, sender) {
+            state.newest_ns = state.newest_ns.max(Some(newest_ns));
+        }
     }
 
     fn state(&mut self, cluster: Option<&String>, sender: &str) -> Option<&mut SenderState> {
@@ -90,7 +115,6 @@ impl Known {
 
     pub(super) fn stored(&mut self, cluster: Option<&String>, sender: &str, rows: &PackedRows) {
         if let Some(state) = self.state(cluster, sender) {
-            state.newest_ns = state.newest_ns.max(Some(rows.times().1));
             state.blocks += 1;
             state.rows += rows.rows() as u64;
         }

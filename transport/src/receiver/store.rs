@@ -6,7 +6,8 @@ use meikyo_recording::origin::Ranges;
 use meikyo_recording::{Origin, Received, Source, TableSchema};
 
 use super::Ticket;
-use crate::gaps;
+use super::standby::KnownTimes;
+use crate::gaps::{self, Turn};
 use crate::limits::{HOLDS_MAX, RANGES_MAX};
 use crate::wire::Numbers;
 
@@ -24,7 +25,17 @@ pub(super) struct Store {
     /// Which of these are gaps that the receiver found by itself: nobody waits for an acknowledgement,
     /// and nobody is told that such numbers need not be kept.
     pub(super) found: BTreeSet<Ticket>,
+    /// Which collector's rows were taken when, and the greatest time of a row, when it was opened.
+    pub(super) turns: Vec<Turn>,
+    /// What was known then of the times of each collector's blocks.
+    pub(super) known: KnownTimes,
+    pub(super) newest_ns: Option<i64>,
+    /// The greatest time of rows of each life that blocks came of since then.
+    newest: BTreeMap<Source, i64>,
 }
+
+/// Lives whose newest rows are remembered; of more the oldest is forgotten.
+const LIVES_MAX: usize = 4_096;
 
 impl Store {
     /// Takes back that a block is stored; numbers of it that another one accounts for stay.
@@ -57,6 +68,23 @@ impl Store {
     /// Whether it was told that nobody knows of a block with a number.
     pub(super) fn gave_up(&self, source: &Source, number: u64) -> bool {
         self.has(&gaps::given_up(source), number)
+    }
+
+    /// Notes the greatest time of a block that came.
+    pub(super) fn note_times(&mut self, source: &Source, until_ns: i64) {
+        match self.newest.get_mut(source) {
+            Some(newest) => *newest = until_ns.max(*newest),
+            None => drop(self.newest.insert(source.clone(), until_ns)),
+        }
+        if self.newest.len() > LIVES_MAX {
+            self.newest.pop_first();
+        }
+    }
+
+    /// The greatest time of a life's rows, as far as it is known: that of the recording's rows when the life
+    /// is of before the stream was opened.
+    pub(super) fn newest_of_life(&mut self, source: &Source) -> Option<i64> {
+        self.newest.remove(source).or(self.newest_ns)
     }
 
     /// The lives of a sender that are known, with the stream that their numbers are of.

@@ -69,6 +69,80 @@ pub(crate) fn judge(world: &World, seen: &mut Seen) -> Result<(), String> {
     Ok(())
 }
 
+/// What histories of collectors that stand by for each other went through.
+#[derive(Debug, Default)]
+pub(crate) struct StoodBy {
+    turns: u64,
+    spare_blocks: u64,
+    intervals: u64,
+    kills: u64,
+    receiver_kills: u64,
+    lost_intervals: u64,
+}
+
+impl StoodBy {
+    pub(crate) fn is_rich(&self) -> bool {
+        let Self { turns, spare_blocks, intervals, kills, receiver_kills, .. } = self;
+        [turns, spare_blocks, intervals, kills, receiver_kills]
+            .into_iter()
+            .all(|count| *count > 100)
+    }
+
+    /// Whether no more was lost than what a killed receiver had not decided.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.lost_intervals <= self.receiver_kills
+    }
+}
+
+/// Every row of an interval is there once, whoever measured it. Where nothing but processes and connections
+/// broke, none is missing that any of the collectors has put into a block.
+pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), String> {
+    if let Some(text) = &world.too_early {
+        return Err(text.clone());
+    }
+    if !world.is_delivered {
+        return Err("not everything was accounted for once nothing went wrong".to_owned());
+    }
+    let mut there: BTreeMap<(i64, u64), usize> = BTreeMap::new();
+    for rows in world.store.blocks() {
+        if rows.table() == gaps::transport_turns::NAME {
+            seen.turns += 1;
+        }
+        if rows.table() == gaps::transport_gaps::NAME && told(rows)?.reason == "spare" {
+            let origin = rows.origin().ok_or("a gap without an origin")?;
+            seen.spare_blocks += origin.last - origin.first + 1;
+        }
+        if rows.table() != table().name {
+            continue;
+        }
+        let (batch, _) = rows.unpack(&table()).map_err(|error| error.to_string())?;
+        for row in 0..batch.rows() {
+            let bits = |column| batch.bits(column, row).ok_or("a row without a value");
+            *there.entry((bits(0)?.cast_signed(), bits(1)?)).or_default() += 1;
+        }
+    }
+    if let Some((row, count)) = there.iter().find(|(_, count)| **count > 1) {
+        return Err(format!("row {row:?} is there {count} times"));
+    }
+    let measured: BTreeSet<_> = world.machines.iter().flat_map(|of| &of.measured).collect();
+    let devices = world.devices();
+    for at in &measured {
+        let time = super::world::wall(**at, 0).as_nanos();
+        let found = there.range((time, 0)..=(time, u64::MAX)).count() as u64;
+        if world.character.is_kind() && found != devices {
+            // What was undecided when a receiver was killed is left to who had told of later intervals.
+            if world.receiver_kills == 0 {
+                return Err(format!("{found} of {devices} rows of {at:?} are there"));
+            }
+            seen.lost_intervals += 1;
+        }
+    }
+    seen.intervals += measured.len() as u64;
+    seen.kills += world.machines.iter().map(|machine| machine.kills).sum::<u64>();
+    seen.receiver_kills += world.receiver_kills;
+    Ok(())
+}
+
 fn judge_machine(world: &World, machine: &Machine, seen: &mut Seen) -> Result<(), String> {
     let own = |rows: &&PackedRows| {
         rows.origin().is_some_and(|origin| origin.source.sender == machine.name)

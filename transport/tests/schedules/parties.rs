@@ -1,7 +1,7 @@
 //! A sender with its machine and its disk, and what it made.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 
@@ -13,6 +13,10 @@ use meikyo_units::{Bytes, Nanos, SimTime};
 use meikyo_worlds::{Disk, DiskError, random};
 
 pub(crate) const STREAM: &str = "s";
+
+/// The cluster that collectors measure which stand by for each other, and what they are called together.
+pub(crate) const CLUSTER: &str = "c";
+pub(crate) const IDENTITY: &str = "c:m";
 
 pub(crate) fn table() -> TableSchema {
     let value = Column::new("value", ColumnKind::U64, Meaning::Gauge, "which row it is");
@@ -67,6 +71,12 @@ pub(crate) type Made = BTreeMap<(u64, u64), Vec<u64>>;
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) name: String,
+    /// Whether it is one of several collectors that measure the same, [`CLUSTER`]'s.
+    stands_by: bool,
+    /// Rows of intervals that are in no block yet: time and value.
+    pub(crate) waiting: Vec<(SimTime, u64)>,
+    /// Intervals whose rows were offered, by what they were due at.
+    pub(crate) measured: BTreeSet<SimTime>,
     pub(crate) sender: Option<Sender<SharedDisk>>,
     pub(crate) disk: Option<SharedDisk>,
     /// By how much its clock is ahead of the world's, ns.
@@ -92,6 +102,9 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(name: String, on_disk: bool, skew_ns: i64) -> Self {
         Self {
+            stands_by: name.starts_with(IDENTITY),
+            waiting: Vec::new(),
+            measured: BTreeSet::new(),
             name,
             sender: None,
             disk: on_disk.then(SharedDisk::default),
@@ -117,7 +130,8 @@ impl Machine {
         let declared = Declared { stream: STREAM.into(), tables: vec![table()] };
         let options = SenderOptions {
             name: self.name.clone(),
-            cluster: None,
+            cluster: self.stands_by.then(|| CLUSTER.to_owned()),
+            identity: self.stands_by.then(|| IDENTITY.to_owned()),
             boot: self.boot,
             machine: format!("machine {}", self.machine),
             streams: vec![declared],
@@ -133,6 +147,7 @@ impl Machine {
             self.dropped += sender.status().spool.dropped_blocks;
         }
         self.connection = None;
+        self.waiting.clear();
     }
 
     /// Rows that say by themselves whose they are.
@@ -148,6 +163,16 @@ pub(crate) fn packed(at: SimTime, values: &[u64], noise: u64) -> PackedRows {
     for (row, value) in (0..).zip(values) {
         let spread = i64::try_from(random::draw(noise, row) % 1_000_000).unwrap();
         packer.batch().begin_row(begin + spread);
+        packer.batch().put_u64(1, *value);
+    }
+    packer.pack().unwrap()
+}
+
+/// Rows of intervals as a block.
+pub(crate) fn packed_intervals(rows: &[(SimTime, u64)]) -> PackedRows {
+    let mut packer = Packer::new(table());
+    for (at, value) in rows {
+        packer.batch().begin_row(super::world::wall(*at, 0).as_nanos());
         packer.batch().put_u64(1, *value);
     }
     packer.pack().unwrap()

@@ -1,8 +1,11 @@
 //! The receiver's recording as a model: what is queued, what the kernel has, what is on the disk.
 
-use meikyo_recording::{PackedRows, Received};
-use meikyo_transport::Ticket;
+use meikyo_recording::{Arrived, PackedRows, Received};
+use meikyo_transport::gaps::transport_turns;
+use meikyo_transport::{OnDisk, Ticket, Turn};
 use meikyo_worlds::Random;
+
+use super::parties::table;
 
 /// One stream; the histories have one.
 #[derive(Debug, Default)]
@@ -47,12 +50,24 @@ impl Store {
     }
 
     /// Opens it anew: what is queued goes to the kernel, all is synced, and what is there is known.
-    pub(crate) fn open(&mut self) -> Received {
+    pub(crate) fn open(&mut self) -> OnDisk {
         self.write();
         self.synced = self.written.len();
         // Tickets of an earlier process mean nothing.
         self.written.iter_mut().for_each(|(ticket, _)| *ticket = 0);
-        known(&self.written)
+        let (mut turns, mut newest_ns) = (Vec::new(), None);
+        for (_, rows) in &self.written {
+            if rows.table() == table().name {
+                newest_ns = newest_ns.max(Some(rows.times().1));
+            }
+            turns.extend(turn_in(rows));
+        }
+        let arrived = self.written.iter().filter_map(|(_, rows)| {
+            let origin = rows.origin()?.clone();
+            Some(Arrived { table: rows.table().to_owned(), origin, times: rows.times() })
+        });
+        let arrived = arrived.collect();
+        OnDisk { received: known(&self.written), turns, newest_ns, arrived }
     }
 
     /// What a power cut could not take.
@@ -63,6 +78,20 @@ impl Store {
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &PackedRows> {
         self.written.iter().map(|(_, rows)| rows)
     }
+}
+
+/// The turn that a block tells of, if it does.
+fn turn_in(rows: &PackedRows) -> Option<Turn> {
+    let schema = transport_turns::schema();
+    let (batch, texts) = rows.unpack(&schema).ok()?;
+    let bits = |name: &str| batch.bits(schema.column(name).unwrap(), 0).unwrap();
+    let text = |name: &str| texts[usize::try_from(bits(name)).unwrap()].clone();
+    Some(Turn {
+        identity: text("identity"),
+        sender: text("active"),
+        from_ns: bits("from_ns").cast_signed(),
+        until_ns: bits("until_ns").cast_signed(),
+    })
 }
 
 fn known(blocks: &[(Ticket, PackedRows)]) -> Received {

@@ -9,7 +9,7 @@ use meikyo_transport::{Now, Output, Permit, Place, Receiver};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime, WallTime};
 use meikyo_worlds::{Agenda, Line, LineOptions, Random};
 
-use super::parties::{Machine, STREAM, TICK, packed};
+use super::parties::{CLUSTER, IDENTITY, Machine, STREAM, TICK, packed, packed_intervals};
 use super::store::Store;
 
 /// 2026-11-21T20:59:59Z.
@@ -47,6 +47,8 @@ pub(crate) struct Character {
     /// Whether machines lose their power, or are only killed.
     power_cuts: bool,
     clock_steps: bool,
+    /// Whether the senders measure the same devices and stand by for each other.
+    pub(crate) stands_by: bool,
 }
 
 impl Character {
@@ -74,7 +76,31 @@ impl Character {
             receiver_late: Nanos::from_secs(one_of(&[0, 0, 10])),
             power_cuts: one_of(&[0, 1]) == 1,
             clock_steps: one_of(&[0, 0, 1]) == 1,
+            stands_by: false,
         }
+    }
+
+    /// Two or three collectors of the same devices. Half of the histories lose nothing but connections and
+    /// processes.
+    pub(crate) fn standing_by(seed: u64) -> Self {
+        let mut random = Random::of_stream(seed, 98);
+        let is_kind = random.once_in(2);
+        let own = Self::of_seed(seed);
+        Self {
+            senders: 2 + random.index(2),
+            on_disk: is_kind || own.on_disk,
+            spool_bytes: if is_kind { 4 << 20 } else { own.spool_bytes },
+            power_cuts: !is_kind && own.power_cuts,
+            clock_steps: false,
+            rows: 4,
+            stands_by: true,
+            ..own
+        }
+    }
+
+    /// Whether nothing that was offered to a sender can be lost for good.
+    pub(crate) fn is_kind(&self) -> bool {
+        self.on_disk && !self.power_cuts && self.spool_bytes >= 4 << 20
     }
 
     /// One sender over 20 Mbit/s and 100 ms round trip, whose receiver is away in the beginning.
@@ -98,6 +124,7 @@ impl Character {
             receiver_late: Nanos::from_secs(backlog_s),
             power_cuts: false,
             clock_steps: false,
+            stands_by: false,
         }
     }
 }
@@ -165,7 +192,11 @@ impl World {
         let mut random = Random::new(seed);
         let machine = |index: usize| {
             let skew = i64::try_from(random.below(2_000_000_000)).unwrap() - 1_000_000_000;
-            Machine::new(format!("node{index:03}"), character.on_disk, skew)
+            let name = match character.stands_by {
+                true => format!("{IDENTITY}@node{index:03}"),
+                false => format!("node{index:03}"),
+            };
+            Machine::new(name, character.on_disk, skew)
         };
         let machines: Vec<_> = (0..character.senders).map(machine).collect();
         let mut world = Self {
@@ -248,8 +279,9 @@ impl World {
             }
             Event::Write => {
                 for ticket in self.store.write() {
+                    let place = self.place();
                     if let Some(receiver) = &mut self.receiver {
-                        receiver.lost(&Place::new(None, STREAM), ticket);
+                        receiver.lost(&place, ticket);
                     }
                 }
                 self.pump_receiver();
@@ -257,8 +289,9 @@ impl World {
                 self.later(wait, Event::Write);
             }
             Event::Sync => {
+                let place = self.place();
                 if let (Some(ticket), Some(receiver)) = (self.store.sync(), &mut self.receiver) {
-                    receiver.synced(&Place::new(None, STREAM), ticket);
+                    receiver.synced(&place, ticket);
                 }
                 self.pump_receiver();
                 self.later(Nanos::from_millis(250), Event::Sync);
@@ -311,9 +344,42 @@ impl World {
         self.pump(index);
     }
 
+    fn place(&self) -> Place {
+        Place::new(self.character.stands_by.then_some(CLUSTER), STREAM)
+    }
+
+    /// An interval is measured. Its rows wait, as those of a collector do, and go in two blocks, as those of
+    /// two tables.
+    fn measure(&mut self, index: usize) {
+        let (at, now) = (self.now, self.at_sender(index));
+        let is_due = self.random.once_in(2);
+        let devices = self.character.rows;
+        let machine = &mut self.machines[index];
+        if let Some(sender) = &mut machine.sender {
+            let number = at.as_nanos() / self.character.make_every.get();
+            machine.waiting.extend((0..devices).map(|device| (at, number << 16 | device)));
+            if is_due || machine.waiting.len() as u64 > 3 * devices {
+                let rows = std::mem::take(&mut machine.waiting);
+                machine.measured.extend(rows.iter().map(|(at, _)| *at));
+                let (some, others): (Vec<_>, Vec<_>) =
+                    rows.into_iter().partition(|(_, value)| value & 0xffff < devices / 2);
+                for rows in [some, others] {
+                    sender.offer(now, STREAM, &packed_intervals(&rows)).unwrap();
+                }
+            }
+        }
+        self.pump(index);
+        let every = self.character.make_every.get();
+        let next = (at.as_nanos() / every + 1) * every;
+        self.agenda.add(SimTime::START + Nanos::new(next), Event::Make(index));
+    }
+
     fn make(&mut self, index: usize) {
         if self.is_over() {
             return;
+        }
+        if self.character.stands_by {
+            return self.measure(index);
         }
         let count = 1 + self.random.below(self.character.rows * 2);
         let noise = self.random.bits();
@@ -437,9 +503,9 @@ impl World {
         while let Some(output) = self.receiver.as_mut().and_then(Receiver::poll_output) {
             match output {
                 Output::Open { place, tables, after } => {
-                    let (received, now) = (self.store.open(), self.at_receiver());
+                    let (on_disk, now) = (self.store.open(), self.at_receiver());
                     if let Some(receiver) = &mut self.receiver {
-                        receiver.opened(now, (&place, &tables), after, &received);
+                        receiver.opened(now, (&place, &tables), after, &on_disk);
                     }
                 }
                 Output::Store { ticket, rows, .. } => {
@@ -666,6 +732,11 @@ impl World {
         let made = machine.made_at.iter().filter(|(_, at)| **at >= from);
         let delays = made.map(|(number, at)| machine.came_at[number].since(*at));
         delays.map(|delay| delay.get() / 1_000_000).collect()
+    }
+
+    /// Rows that an interval has.
+    pub(crate) fn devices(&self) -> u64 {
+        self.character.rows
     }
 
     pub(crate) fn has_steady_clocks(&self) -> bool {

@@ -486,6 +486,8 @@ export interface RowsBody {
 
 /** A sender of rows. */
 export interface SenderBody {
+  /** Whether the newest rows are taken from it: of several collectors of the same devices, those of one are. */
+  readonly active: boolean;
   /** Blocks that were stored since the server began. */
   readonly blocks: number;
   /** How far the truth can be from that, µs; half of the shortest round trip. */
@@ -502,6 +504,8 @@ export interface SenderBody {
   readonly gaps: number;
   /** When something of it came last, µs since 1970. */
   readonly heard_us: number;
+  /** What it is called together with the collectors that stand by for it; null for the only one. */
+  readonly identity: string | null;
   /** How old its newest row is, µs, its clock set right; null before it sent any. */
   readonly lag_us: number | null;
   /** Rows in these gaps, where they are counted. */

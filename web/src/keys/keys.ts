@@ -63,6 +63,7 @@ const VIEW_WORDS: Readonly<Record<ViewName, string>> = {
   fabric: "Fabric",
   data: "Data",
   profile: "Profile",
+  clusters: "Clusters",
 };
 
 export const KEYS: readonly Key[] = [

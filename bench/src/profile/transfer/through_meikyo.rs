@@ -63,6 +63,7 @@ fn uplink(url: &str) -> Result<Uplink, Failure> {
     let options = SenderOptions {
         name: "bench".to_owned(),
         cluster: None,
+        identity: None,
         boot: WallTime::now().as_nanos().cast_unsigned(),
         machine: String::new(),
         streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::all() }],

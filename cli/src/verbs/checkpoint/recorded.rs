@@ -112,6 +112,7 @@ impl RecordedArgs {
         let options = SenderOptions {
             name: host.to_owned(),
             cluster: None,
+            identity: None,
             boot: WallTime::now().as_nanos().cast_unsigned(),
             machine: receiver::machine()?,
             streams: vec![Declared { stream: STREAM.to_owned(), tables: tables() }],

@@ -57,6 +57,11 @@ pub(super) struct AfarArgs {
     /// `CLUSTER:measure@HOST`
     #[arg(long, value_name = "CLUSTER:NAME", requires = "to")]
     name: Option<String>,
+    /// Others measure the same devices with this option, on other machines: the server takes the readings of
+    /// each interval from one of them, and from another one if that is gone. What stands before `@` in their
+    /// names is the same
+    #[arg(long, requires = "to")]
+    standby: bool,
     /// Write no recording on this machine
     #[arg(long, requires = "to",
           conflicts_with_all = ["out", "sync", "if_removed", "no_compact", "serve"])]
@@ -76,9 +81,11 @@ impl AfarArgs {
         let target = receiver::target("--to", to, &self.tls_roots, token)?;
         let name = self.name.clone();
         let name = name.unwrap_or_else(|| format!("{}:measure@{}", cluster.name, host_name()));
+        let identity = if self.standby { Some(identity_of(&name)?) } else { None };
         let options = SenderOptions {
             name,
             cluster: Some(cluster.name.clone()),
+            identity,
             boot: WallTime::now().as_nanos().cast_unsigned(),
             machine: receiver::machine()?,
             streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::schemas() }],
@@ -94,6 +101,19 @@ impl AfarArgs {
             StartError::Thread { .. } => Failure::new(error),
         })?;
         Ok(Some(Forward::start(uplink, STREAM, tables::schemas())?))
+    }
+}
+
+/// What collectors of the same devices are called together.
+fn identity_of(name: &str) -> Result<String, Failure> {
+    match name.rsplit_once('@') {
+        Some((identity, host)) if !identity.is_empty() && !host.is_empty() => {
+            Ok(identity.to_owned())
+        }
+        _ => Err(Failure::new(format!("`{name}` does not say which of several collectors it is"))
+            .hint(
+                "name them for example `--name west:measure@mon1` and `--name west:measure@mon2`",
+            )),
     }
 }
 

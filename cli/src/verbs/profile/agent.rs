@@ -235,6 +235,7 @@ impl AgentArgs {
         let options = SenderOptions {
             name: self.sender_name(),
             cluster: None,
+            identity: None,
             boot: WallTime::now().as_nanos().cast_unsigned(),
             machine: receiver::machine()?,
             streams: vec![Declared { stream: STREAM.to_owned(), tables: tables::all() }],

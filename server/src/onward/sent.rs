@@ -7,8 +7,15 @@ use std::path::{Path, PathBuf};
 use meikyo_recording::unfinished::{Durability, replace_file};
 use serde::{Deserialize, Serialize};
 
-/// The file in the recording's directory.
-const FILE_NAME: &str = "influx-sent.json";
+use super::Form;
+
+/// The file in the recording's directory, which one thread writes.
+fn file_name(form: Form) -> &'static str {
+    match form {
+        Form::Lines(_) => "influx-sent.json",
+        Form::RemoteWrite => "remote-write-sent.json",
+    }
+}
 
 /// How far a stream was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +44,8 @@ pub(super) struct Sent {
 impl Sent {
     /// What was noted for a target; nothing where there is no file, or none that can be read: rows are
     /// sent again then, and the database has them once.
-    pub(super) fn read(dir: &Path, target: &str) -> Self {
-        let path = dir.join(FILE_NAME);
+    pub(super) fn read(dir: &Path, form: Form, target: &str) -> Self {
+        let path = dir.join(file_name(form));
         let document = match std::fs::read(&path) {
             Ok(octets) => serde_json::from_slice(&octets).unwrap_or_else(|error| {
                 tracing::warn!(path = %path.display(), %error, "all rows are sent again");

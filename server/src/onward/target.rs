@@ -50,7 +50,7 @@ pub enum TargetError {
 
 /// Where lines are posted to.
 #[derive(Clone)]
-pub struct InfluxTarget {
+pub struct HttpTarget {
     authority: String,
     /// Path and query.
     path: String,
@@ -60,14 +60,14 @@ pub struct InfluxTarget {
     roots: Option<PathBuf>,
 }
 
-impl fmt::Debug for InfluxTarget {
+impl fmt::Debug for HttpTarget {
     /// Without credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InfluxTarget").field(&self.shown()).finish()
+        f.debug_tuple("HttpTarget").field(&self.shown()).finish()
     }
 }
 
-impl InfluxTarget {
+impl HttpTarget {
     /// The target at a URL such as `http://127.0.0.1:8086/write?db=profiles`, which takes times in
     /// nanoseconds, with the credentials in a file: `USER:PASSWORD`, or a token. `roots` vouch for a database
     /// behind `https`; `http` is for loopback.
@@ -100,7 +100,7 @@ impl InfluxTarget {
     }
 
     /// The address without user and password.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
         let is_shown = |part: &&str| !part.starts_with("p=") && !part.starts_with("u=");
         let query: Vec<_> =
@@ -110,40 +110,59 @@ impl InfluxTarget {
         format!("{scheme}://{}{path}{query}", self.authority)
     }
 
-    /// A connection to the first address that gives one.
-    fn connect(&self) -> io::Result<TcpStream> {
-        let mut refused = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in self.authority.to_socket_addrs()? {
-            if self.roots.is_none() && !address.ip().is_loopback() {
-                let authority = self.authority.clone();
-                refused = io::Error::other(ConnectError::Unprotected { authority });
-                continue;
-            }
-            match TcpStream::connect_timeout(&address, CONNECT_MAX.to_std()) {
-                Ok(socket) => {
-                    socket.set_nodelay(true)?;
-                    socket.set_read_timeout(Some(ANSWER_MAX.to_std()))?;
-                    socket.set_write_timeout(Some(ANSWER_MAX.to_std()))?;
-                    return Ok(socket);
-                }
-                Err(error) => refused = error,
-            }
-        }
-        Err(refused)
-    }
-
     /// What stands before the lines.
-    fn head(&self, length: usize) -> String {
+    fn head(&self, length: usize, content: Content) -> String {
         let authorization = self.authorization.as_ref();
         let authorization = authorization.map(|value| format!("Authorization: {value}\r\n"));
+        let about = match content {
+            Content::Lines => "Content-Type: text/plain; charset=utf-8\r\n",
+            Content::Json => "Content-Type: application/json\r\nUser-Agent: meikyo\r\n",
+            Content::RemoteWrite => {
+                "Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n\
+                 User-Agent: meikyo\r\nX-Prometheus-Remote-Write-Version: 0.1.0\r\n"
+            }
+        };
         format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\
-             Content-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\n{}\r\n",
+             {about}Content-Length: {length}\r\n{}\r\n",
             self.path,
             self.authority,
             authorization.unwrap_or_default(),
         )
     }
+}
+
+/// A connection to the first address of a name that gives one; to loopback only, unless it is protected.
+pub(crate) fn connect(authority: &str, is_protected: bool) -> io::Result<TcpStream> {
+    let mut refused = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in authority.to_socket_addrs()? {
+        if !is_protected && !address.ip().is_loopback() {
+            let authority = authority.to_owned();
+            refused = io::Error::other(ConnectError::Unprotected { authority });
+            continue;
+        }
+        match TcpStream::connect_timeout(&address, CONNECT_MAX.to_std()) {
+            Ok(socket) => {
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(Some(ANSWER_MAX.to_std()))?;
+                socket.set_write_timeout(Some(ANSWER_MAX.to_std()))?;
+                return Ok(socket);
+            }
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// What is posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Lines of `InfluxDB`'s protocol.
+    Lines,
+    /// A remote write of Prometheus.
+    RemoteWrite,
+    /// A document.
+    Json,
 }
 
 fn authorization(path: &Path) -> Result<String, TargetError> {
@@ -164,7 +183,7 @@ fn authorization(path: &Path) -> Result<String, TargetError> {
 
 /// What became of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Posted {
+pub(crate) enum Posted {
     /// The database has the lines.
     Taken,
     /// It has those that it could take, and refused so many.
@@ -173,24 +192,24 @@ pub(super) enum Posted {
 
 /// Requests to a target, one at a time, which another thread can cut off.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
-    target: InfluxTarget,
+pub(crate) struct Line {
+    target: HttpTarget,
     /// The connection of the request under way; cut off for good when the boolean is true.
     under_way: Arc<Mutex<(bool, Option<TcpStream>)>>,
 }
 
 impl Line {
-    pub(super) fn new(target: InfluxTarget) -> Self {
+    pub(crate) fn new(target: HttpTarget) -> Self {
         Self { target, under_way: Arc::default() }
     }
 
     /// Where requests go, without credentials.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.target.shown()
     }
 
     /// Ends the request under way, and every one that comes.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         let mut under_way = self.under_way();
         under_way.0 = true;
         if let Some(socket) = under_way.1.take() {
@@ -203,13 +222,13 @@ impl Line {
         self.under_way.lock().expect("nothing that holds it can panic")
     }
 
-    /// Posts lines.
+    /// Posts so many rows.
     ///
     /// # Errors
     /// When nobody knows whether the database has them, or it wants them later: they are to be posted again,
     /// and points that it has already stay the points that they are.
-    pub(super) fn post(&self, lines: &str) -> io::Result<Posted> {
-        let socket = self.target.connect()?;
+    pub(crate) fn post(&self, octets: &[u8], content: Content, rows: u64) -> io::Result<Posted> {
+        let socket = connect(&self.target.authority, self.target.roots.is_some())?;
         {
             let mut under_way = self.under_way();
             if under_way.0 {
@@ -218,20 +237,27 @@ impl Line {
             under_way.1 = Some(socket.try_clone()?);
         }
         let answer = match &self.target.roots {
-            None => self.asked(socket, lines),
-            Some(roots) => vouched(&self.target.authority, roots)
-                .map_err(io::Error::other)
-                .and_then(|connection| self.asked(StreamOwned::new(connection, socket), lines)),
+            None => self.asked(socket, octets, content),
+            Some(roots) => {
+                vouched(&self.target.authority, roots).map_err(io::Error::other).and_then(
+                    |connection| self.asked(StreamOwned::new(connection, socket), octets, content),
+                )
+            }
         };
         self.under_way().1 = None;
-        judged(&String::from_utf8_lossy(&answer?), lines)
+        judged(&String::from_utf8_lossy(&answer?), content, rows)
     }
 
     /// Sends a request and reads the answer.
-    fn asked(&self, mut stream: impl Read + Write, lines: &str) -> io::Result<Vec<u8>> {
+    fn asked(
+        &self,
+        mut stream: impl Read + Write,
+        octets: &[u8],
+        content: Content,
+    ) -> io::Result<Vec<u8>> {
         let sent = stream
-            .write_all(self.target.head(lines.len()).as_bytes())
-            .and_then(|()| stream.write_all(lines.as_bytes()))
+            .write_all(self.target.head(octets.len(), content).as_bytes())
+            .and_then(|()| stream.write_all(octets))
             .and_then(|()| stream.flush());
         let mut answer = Vec::new();
         // Who refuses a request may answer before it has read all of it.
@@ -246,17 +272,23 @@ impl Line {
 
 /// What an answer says about the lines that were posted. Only an answer that speaks of lines says that they
 /// are refused: with all others the request itself is not what the database wants, and a person mends that.
-fn judged(answer: &str, lines: &str) -> io::Result<Posted> {
+fn judged(answer: &str, content: Content, rows: u64) -> io::Result<Posted> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     let status = head.lines().next().unwrap_or_default();
     let code: u16 = status.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     let text = format!("{status}: {}", body.trim());
     match code {
         200..=299 => Ok(Posted::Taken),
+        // Prometheus refuses a request as a whole, and says so for no other reason than its values.
+        400 if content == Content::RemoteWrite => Ok(Posted::Refused { rows, text }),
+        // Who does not want a document will not want it later.
+        400..=499 if content == Content::Json && ![408, 429].contains(&code) => {
+            Ok(Posted::Refused { rows, text })
+        }
         400 | 422 if OF_LINES.iter().any(|words| body.contains(words)) => {
             Ok(Posted::Refused { rows: refused_rows(body), text })
         }
-        413 => Ok(Posted::Refused { rows: lines.lines().count() as u64, text }),
+        413 => Ok(Posted::Refused { rows, text }),
         0 => Err(io::Error::other("what answers is no HTTP server")),
         _ => Err(io::Error::other(text)),
     }
@@ -284,10 +316,10 @@ mod tests {
 
     #[test]
     fn a_target_is_a_whole_url_and_is_shown_without_its_password() {
-        let of = |url| InfluxTarget::new(url, None, Path::new("/none")).unwrap();
+        let of = |url| HttpTarget::new(url, None, Path::new("/none")).unwrap();
         let target = of("http://127.0.0.1:8086/write?db=a&u=me&p=secret");
         assert_eq!(target.path, "/write?db=a&u=me&p=secret");
-        assert_eq!(format!("{target:?}"), "InfluxTarget(\"http://127.0.0.1:8086/write?db=a\")");
+        assert_eq!(format!("{target:?}"), "HttpTarget(\"http://127.0.0.1:8086/write?db=a\")");
         assert_eq!(of("http://[::1]/write?db=a").authority, "[::1]:80");
         for wrong in [
             "",
@@ -298,12 +330,13 @@ mod tests {
             "http://x:y/write",
             "http://x/a b",
         ] {
-            let told = InfluxTarget::new(wrong, None, Path::new("/none")).unwrap_err().to_string();
+            let told = HttpTarget::new(wrong, None, Path::new("/none")).unwrap_err().to_string();
             assert!(told.contains("no address"), "{wrong}: {told}");
         }
-        let far = of("http://192.0.2.1/write?db=a").connect().unwrap_err().to_string();
+        let far =
+            connect(&of("http://192.0.2.1/write?db=a").authority, false).unwrap_err().to_string();
         assert!(far.contains("not loopback"), "{far}");
-        let secure = InfluxTarget::new("https://localhost/write", None, Path::new("/none"));
+        let secure = HttpTarget::new("https://localhost/write", None, Path::new("/none"));
         assert!(secure.unwrap_err().to_string().contains("no TLS with `localhost:443`: `/none`"));
     }
 
@@ -313,7 +346,7 @@ mod tests {
         let path = dir.path().join("credentials");
         let of = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            InfluxTarget::new("http://127.0.0.1/write", Some(&path), Path::new("/none"))
+            HttpTarget::new("http://127.0.0.1/write", Some(&path), Path::new("/none"))
                 .map(|of| of.authorization.unwrap())
         };
         // The example of RFC 7617, section 2.
@@ -326,7 +359,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_what_became_of_the_lines() {
-        let of = |answer: &str| judged(answer, "a 1\nb 1\nc 1\n");
+        let of = |answer: &str| judged(answer, Content::Lines, 3);
         assert_eq!(of("HTTP/1.1 204 No Content\r\n\r\n").unwrap(), Posted::Taken);
         let rows = |answer: &str| match of(answer).unwrap() {
             Posted::Refused { rows, .. } => rows,

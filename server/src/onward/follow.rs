@@ -1,6 +1,6 @@
 //! The thread that reads what was written and posts it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,12 +15,10 @@ use meikyo_recording::summary::SUFFIX;
 use meikyo_recording::{Batch, ColumnKind, Recording, Selection, TableSchema};
 use meikyo_units::{Nanos, WallTime, glob};
 
+use super::remote_write::{Body, Part, Series};
 use super::sent::{Place, Sent};
 use super::target::{Line, Posted};
-use super::{BODY_MAX, InfluxOptions, SharedCounts};
-
-/// How often it is looked what was written.
-const LOOK_EVERY: Nanos = Nanos::from_millis(250);
+use super::{BODY_MAX, Form, OnwardOptions, SharedCounts};
 
 /// How long is waited before a request is made again, at first and at most.
 const AGAIN_AFTER: Nanos = Nanos::from_millis(500);
@@ -28,7 +26,7 @@ const AGAIN_AFTER_MAX: Nanos = Nanos::from_secs(15);
 
 /// Why the thread does not go on with what it does.
 #[derive(Debug)]
-enum Halt {
+pub(super) enum Halt {
     /// The server ends.
     Ended,
     /// Something cannot be read.
@@ -47,26 +45,92 @@ struct Open {
     first: u64,
     reader: SegmentReader,
     /// By the position of the table; `None` for those that are not sent.
-    lines: Vec<Option<Lines>>,
+    rows: Vec<Option<Rows>>,
     batches: Vec<Batch>,
     /// The last frame of rows that was passed, sent or not.
     last: u64,
 }
 
+/// What becomes of the rows of a table.
+#[derive(Debug)]
+enum Rows {
+    Lines(Lines),
+    Series(Series),
+}
+
 /// What waits to be posted.
 #[derive(Debug, Default)]
 struct Waiting {
+    /// Lines, and how many they are.
     text: String,
     rows: u64,
+    /// Values of series.
+    values: Body,
     /// By stream: the last frame whose rows are in it, or were.
     up_to: BTreeMap<String, Place>,
+}
+
+/// What is posted at once.
+#[derive(Debug)]
+enum Request {
+    Lines(String, u64),
+    Series(Part),
+}
+
+impl Request {
+    /// The rows or values in it.
+    fn count(&self) -> u64 {
+        match self {
+            Self::Lines(_, rows) => *rows,
+            Self::Series(part) => part.values(),
+        }
+    }
+
+    fn halves(&self) -> Option<[Self; 2]> {
+        match self {
+            Self::Lines(..) => None,
+            Self::Series(part) => part.halves().map(|halves| halves.map(Self::Series)),
+        }
+    }
+}
+
+impl Waiting {
+    fn len(&self) -> usize {
+        self.text.len() + self.values.len()
+    }
+
+    fn take(&mut self) -> Vec<Request> {
+        let rows = std::mem::take(&mut self.rows);
+        let text = std::mem::take(&mut self.text);
+        let lines = (!text.is_empty()).then_some(Request::Lines(text, rows));
+        lines.into_iter().chain(self.values.take().into_iter().map(Request::Series)).collect()
+    }
+
+    /// Adds a row, whose value in each column `value` gives.
+    fn push<'a>(&mut self, rows: &mut Rows, value: impl Fn(usize) -> Value<'a>) {
+        match rows {
+            Rows::Lines(lines) => self.rows += u64::from(lines.push(&mut self.text, value)),
+            Rows::Series(series) => series.push(&mut self.values, value),
+        }
+    }
+}
+
+impl Rows {
+    /// Begins a block of rows.
+    fn begin_block(&mut self) {
+        if let Self::Lines(lines) = self {
+            lines.begin_block();
+        }
+    }
 }
 
 /// The thread's work.
 #[derive(Debug)]
 pub(super) struct Follower {
     dir: PathBuf,
-    options: InfluxOptions,
+    /// The cluster that the recording is of.
+    cluster: Option<String>,
+    options: OnwardOptions,
     line: Line,
     counts: SharedCounts,
     sent: Sent,
@@ -80,14 +144,15 @@ pub(super) struct Follower {
 
 impl Follower {
     pub(super) fn new(
-        dir: PathBuf,
-        options: InfluxOptions,
+        (dir, cluster): (PathBuf, Option<String>),
+        options: OnwardOptions,
         line: Line,
         counts: SharedCounts,
     ) -> Self {
-        let sent = Sent::read(&dir, &line.shown());
+        let sent = Sent::read(&dir, options.form, &line.shown());
         Self {
             dir,
+            cluster,
             options,
             line,
             counts,
@@ -100,25 +165,24 @@ impl Follower {
         }
     }
 
-    /// Sends until the other end of `stopped` is gone.
-    pub(super) fn run(&mut self, stopped: &Receiver<()>) {
-        loop {
-            match self.look(stopped) {
-                Ok(()) => self.is_told = false,
-                Err(Halt::Ended) => return,
-                Err(Halt::Unreadable(error)) if !self.is_told => {
-                    tracing::warn!(%error, "rows cannot be sent to the InfluxDB; it is tried again");
-                    self.is_told = true;
-                }
-                Err(Halt::Unreadable(_)) => {}
+    /// Sends what was written since the last time.
+    ///
+    /// # Errors
+    /// [`Halt::Ended`] when the other end of `stopped` is gone; what cannot be read is tried again.
+    pub(super) fn go_on(&mut self, stopped: &Receiver<()>) -> Result<(), Halt> {
+        match self.look(stopped) {
+            Ok(()) => self.is_told = false,
+            Err(Halt::Ended) => return Err(Halt::Ended),
+            Err(Halt::Unreadable(error)) if !self.is_told => {
+                let dir = self.dir.display();
+                tracing::warn!(%error, %dir, "rows cannot be sent on; it is tried again");
+                self.is_told = true;
             }
-            if stopped.recv_timeout(LOOK_EVERY.to_std()) != Err(RecvTimeoutError::Timeout) {
-                return;
-            }
+            Err(Halt::Unreadable(_)) => {}
         }
+        Ok(())
     }
 
-    /// Sends what was written since the last time.
     fn look(&mut self, stopped: &Receiver<()>) -> Result<(), Halt> {
         let listing = files::list_hours(&self.dir, |_, _| false)?;
         let mut streams: BTreeMap<String, Vec<SegmentFile>> = BTreeMap::new();
@@ -237,11 +301,26 @@ impl Follower {
         self.read_on(stream, &mut open, stopped)
     }
 
-    fn lines_of(&self, table: &TableSchema) -> Option<Lines> {
+    fn rows_of(&self, table: &TableSchema) -> Option<Rows> {
         let patterns = &self.options.tables;
         let is_wanted = patterns.is_empty()
             || patterns.iter().any(|pattern| glob::matches(pattern, &table.name));
-        is_wanted.then(|| Lines::new(table, self.options.layout))
+        if !is_wanted {
+            return None;
+        }
+        match self.options.form {
+            Form::Lines(layout) => {
+                let lines = Lines::new(table, layout);
+                Some(Rows::Lines(match &self.cluster {
+                    Some(cluster) => lines.of_cluster(cluster),
+                    None => lines,
+                }))
+            }
+            Form::RemoteWrite => {
+                let own = self.dir.file_name().map(|name| name.to_string_lossy().into_owned());
+                Series::new(table, &own.unwrap_or_default()).map(Rows::Series)
+            }
+        }
     }
 
     /// Opens a segment; `None` when it holds nothing yet.
@@ -250,10 +329,10 @@ impl Follower {
         let reader = SegmentReader::from_file(segment.file, &segment.path)?;
         Ok(reader.map(|reader| {
             let tables = &reader.head().tables;
-            let lines = tables.iter().map(|table| self.lines_of(table)).collect();
+            let rows = tables.iter().map(|table| self.rows_of(table)).collect();
             let batches = tables.iter().enumerate().map(|(at, table)| Batch::new(at, table));
             let batches = batches.collect();
-            Open { first, reader, lines, batches, last: first }
+            Open { first, reader, rows, batches, last: first }
         }))
     }
 
@@ -267,25 +346,24 @@ impl Follower {
         let mut place = self.place(stream).unwrap_or(0);
         open.reader.refresh()?;
         loop {
-            let (lines, last) = (&open.lines, &mut open.last);
+            let (rows, last) = (&open.rows, &mut open.last);
             let header = open.reader.next_rows(|header| {
                 *last = header.sequence;
-                header.sequence > place && lines.get(header.table).is_some_and(Option::is_some)
+                header.sequence > place && rows.get(header.table).is_some_and(Option::is_some)
             })?;
             let Some(header) = header else { return Ok(()) };
             place = header.sequence;
             let batch = &mut open.batches[header.table];
             // What cannot be read is told by whoever reads the recording.
             if open.reader.decode(&header, batch).is_ok()
-                && let Some(lines) = &mut open.lines[header.table]
+                && let Some(rows) = &mut open.rows[header.table]
             {
                 let schema = &open.reader.head().tables[header.table];
-                lines.begin_block();
+                rows.begin_block();
                 for row in 0..batch.rows() {
                     let value = |column| value_of(schema, batch, &open.reader, column, row);
-                    let is_there = lines.push(&mut self.waiting.text, value);
-                    self.waiting.rows += u64::from(is_there);
-                    if self.waiting.text.len() >= BODY_MAX {
+                    self.waiting.push(rows, value);
+                    if self.waiting.len() >= BODY_MAX {
                         self.post(stopped)?;
                     }
                 }
@@ -340,17 +418,15 @@ impl Follower {
     fn of_file(&mut self, file: ParquetFile, stopped: &Receiver<()>) -> Result<(), Halt> {
         let recording = Recording::open(&self.dir)?;
         let table = recording.table(&file.table)?;
-        let Some(mut lines) = self.lines_of(&table) else { return Ok(()) };
+        let Some(mut own) = self.rows_of(&table) else { return Ok(()) };
         let selection = Selection::all(&file.table);
-        lines.begin_block();
+        own.begin_block();
         for rows in recording.scan_file(file, table, &selection)? {
             let rows = rows?;
             let columns: Vec<_> = rows.columns().iter().map(Values::new).collect();
             for row in 0..rows.num_rows() {
-                let is_there =
-                    lines.push(&mut self.waiting.text, |column| columns[column].value(row));
-                self.waiting.rows += u64::from(is_there);
-                if self.waiting.text.len() >= BODY_MAX {
+                self.waiting.push(&mut own, |column| columns[column].value(row));
+                if self.waiting.len() >= BODY_MAX {
                     self.post(stopped)?;
                 }
             }
@@ -358,36 +434,22 @@ impl Follower {
         Ok(())
     }
 
-    fn counts(&self) -> std::sync::MutexGuard<'_, super::InfluxCounts> {
+    fn counts(&self) -> std::sync::MutexGuard<'_, super::OnwardCounts> {
         self.counts.lock().expect("whoever holds the counts only copies or adds")
     }
 
     /// Posts what waits, as often as it takes, and notes how far that is.
     fn post(&mut self, stopped: &Receiver<()>) -> Result<(), Halt> {
-        let mut again_after = AGAIN_AFTER;
-        while !self.waiting.text.is_empty() {
-            match self.line.post(&self.waiting.text) {
-                Ok(posted) => {
-                    self.count(&posted);
-                    self.waiting.text.clear();
-                    self.waiting.rows = 0;
+        let mut requests: VecDeque<Request> = self.waiting.take().into();
+        while let Some(request) = requests.pop_front() {
+            let (posted, bytes) = self.post_one(&request, stopped)?;
+            match (&posted, request.halves()) {
+                // What is refused as a whole may be so for a part of it.
+                (Posted::Refused { .. }, Some([earlier, later])) => {
+                    requests.push_front(later);
+                    requests.push_front(earlier);
                 }
-                Err(error) => {
-                    let was_failing = {
-                        let mut counts = self.counts();
-                        counts.failed_requests += 1;
-                        std::mem::replace(&mut counts.is_failing, true)
-                    };
-                    if !was_failing {
-                        let target = self.line.shown();
-                        tracing::warn!(target, %error, "rows are not taken; they wait in the recording");
-                    }
-                    if stopped.recv_timeout(again_after.to_std()) != Err(RecvTimeoutError::Timeout)
-                    {
-                        return Err(Halt::Ended);
-                    }
-                    again_after = (again_after + again_after).min(AGAIN_AFTER_MAX);
-                }
+                _ => self.count(&posted, request.count(), bytes),
             }
         }
         if self.waiting.up_to.is_empty() {
@@ -403,14 +465,48 @@ impl Follower {
         Ok(())
     }
 
-    fn count(&self, posted: &Posted) {
+    /// Posts a request until it is answered; the answer, and the octets that were posted.
+    fn post_one(&self, request: &Request, stopped: &Receiver<()>) -> Result<(Posted, u64), Halt> {
+        let packed;
+        let octets = match request {
+            Request::Lines(text, _) => text.as_bytes(),
+            Request::Series(part) => {
+                packed = part.octets();
+                &packed
+            }
+        };
+        let mut again_after = AGAIN_AFTER;
+        loop {
+            match self.line.post(octets, self.options.form.content(), request.count()) {
+                Ok(posted) => return Ok((posted, octets.len() as u64)),
+                Err(error) => {
+                    let was_failing = {
+                        let mut counts = self.counts();
+                        counts.failed_requests += 1;
+                        std::mem::replace(&mut counts.is_failing, true)
+                    };
+                    if !was_failing {
+                        let target = self.line.shown();
+                        tracing::warn!(target, %error, "rows are not taken; they wait in the recording");
+                    }
+                    let waited = stopped.recv_timeout(again_after.to_std());
+                    if waited != Err(RecvTimeoutError::Timeout) {
+                        return Err(Halt::Ended);
+                    }
+                    again_after = (again_after + again_after).min(AGAIN_AFTER_MAX);
+                }
+            }
+        }
+    }
+
+    fn count(&self, posted: &Posted, all: u64, bytes: u64) {
         let refused = match posted {
             Posted::Taken => 0,
-            Posted::Refused { rows, .. } => (*rows).min(self.waiting.rows),
+            Posted::Refused { rows, .. } => (*rows).min(all),
         };
         let mut counts = self.counts();
-        counts.rows += self.waiting.rows - refused;
-        counts.bytes += self.waiting.text.len() as u64;
+        counts.rows += all - refused;
+        counts.bytes += bytes;
         let is_first = counts.refused_rows == 0;
         counts.refused_rows += refused;
         counts.is_failing = false;
@@ -418,7 +514,7 @@ impl Follower {
         if let Posted::Refused { text, .. } = posted
             && is_first
         {
-            tracing::warn!(text, "the database refuses rows; all that it refuses are counted");
+            tracing::warn!(text, "rows are refused; all that are refused are counted");
         }
     }
 }
