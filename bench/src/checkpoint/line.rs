@@ -7,15 +7,16 @@ use std::thread;
 use std::time::Instant;
 
 use meikyo_console::failure::Failure;
+use meikyo_spaces::Lan;
 
-use super::hosts::Hosts;
+use super::group::address;
 
 /// Octets that are sent and received at once.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Octets per second that each host's links carry together; the slowest host's.
 pub(super) fn measure(
-    hosts: &Hosts,
+    hosts: &Lan,
     count: usize,
     links: usize,
     bytes: usize,
@@ -29,7 +30,7 @@ pub(super) fn measure(
                 scope.spawn(move || -> std::io::Result<f64> {
                     hosts.enter(host)?;
                     let listeners: Vec<TcpListener> = (0..links)
-                        .map(|link| TcpListener::bind(hosts.address(host, link, port)))
+                        .map(|link| TcpListener::bind(address(host, link, port)))
                         .collect::<Result<_, _>>()?;
                     barrier.wait();
                     let next = (host + 1) % count;
@@ -37,8 +38,8 @@ pub(super) fn measure(
                     thread::scope(|scope| {
                         let mut lanes = Vec::new();
                         for (link, listener) in listeners.iter().enumerate() {
-                            let address = hosts.address(next, link, port);
-                            lanes.push(scope.spawn(move || send(address, bytes / links)));
+                            let next = address(next, link, port);
+                            lanes.push(scope.spawn(move || send(next, bytes / links)));
                             lanes.push(scope.spawn(move || receive(listener)));
                         }
                         lanes.into_iter().try_for_each(|lane| {
