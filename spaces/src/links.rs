@@ -241,6 +241,9 @@ pub fn new_cable(
 }
 
 /// An address of a device, in a network whose addresses share so many bits.
+///
+/// # Panics
+/// Never: the number of the family is small.
 pub fn new_address(index: u32, address: Ipv4Addr, prefix_bits: u8) -> Message {
     let mut body = [0; 8];
     body[0] = u8::try_from(libc::AF_INET).expect("families are small");

@@ -98,6 +98,9 @@ impl Message {
     }
 
     /// Adds attributes within an attribute.
+    ///
+    /// # Panics
+    /// If they have 64 KiB together.
     pub fn nest(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.bytes.len();
         self.put(kind | NLA_F_NESTED, &[]);

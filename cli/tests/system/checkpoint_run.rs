@@ -222,6 +222,8 @@ fn a_program_runs_on_containers_and_the_end_of_it_is_that_of_the_command() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(said, format!("node1\n{} 90\n", disk.display()));
     assert!(text(&output).contains("restart --directory"), "{}", text(&output));
+    let status = site.output(&["status", "--directory", "job"]);
+    assert!(text(&status).contains("no daemon of the job in `job` answers"), "{}", text(&status));
     // Nothing runs any more, and a second job does not take the place of the first.
     assert_eq!(site.status("job/disks/node1"), Value::Null);
     let again = site.output(&with(&arguments, &script));
@@ -404,7 +406,7 @@ fn a_job_of_which_nothing_is_left_goes_on_from_the_shared_file_system() {
     while site.path("shared").join(&first).exists() {
         assert!(Instant::now() < deadline, "{:?}", drained());
     }
-    let status = site.output(&["status", "--directory", "job/disks/node1"]);
+    let status = site.output(&["status", "--directory", "job"]);
     let said = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(said.contains(" is on the shared file system, one is every 10.0 ms"), "{said}");
     running.signal(rustix::process::Signal::KILL);

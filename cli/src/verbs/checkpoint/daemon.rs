@@ -1,6 +1,6 @@
 //! `meikyo checkpoint daemon`: the daemon of one host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_checkpoint::daemon::{
@@ -85,7 +85,7 @@ impl Limits {
             ("--network-rate", self.network_rate.map(|rate| rate.to_string())),
             ("--cpu", self.cpu.map(|percent| percent.to_string())),
             ("--bytes", self.bytes.map(|bytes| bytes.to_string())),
-            ("--drain", self.drain.as_ref().map(absolute)),
+            ("--drain", self.drain.as_deref().map(absolute)),
             ("--drain-rate", self.drain_rate.map(|rate| rate.to_string())),
             ("--drain-every", self.drain_every.map(|span| span.to_string())),
             ("--drain-keep", self.drain.as_ref().map(|_| self.drain_keep.to_string())),
@@ -107,8 +107,9 @@ impl Limits {
 }
 
 /// A path that means the same in another directory.
-fn absolute(path: &PathBuf) -> String {
-    std::path::absolute(path).as_ref().unwrap_or(path).to_string_lossy().into_owned()
+fn absolute(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into_owned()
 }
 
 /// Runs the daemon until the process is killed.

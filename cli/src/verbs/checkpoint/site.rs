@@ -328,11 +328,19 @@ impl Site {
         )
     }
 
-    /// Ends the program on the first host.
-    pub(super) fn end_program(&self) -> Result<Command, Failure> {
+    /// Tells the program on the first host to end: it ends what it has started on others. Or kills it with all that it
+    /// has started there.
+    pub(super) fn end_program(&self, is_killed: bool) -> Result<(), Failure> {
         let process = quoted(&[self.path(PROCESS).to_string_lossy().into_owned()]);
-        let script = format!("kill -- -$(cat {process}) || kill $(cat {process})");
-        self.script(&self.hosts[0], &script)
+        let script = if is_killed {
+            format!("kill -KILL -- -$(cat {process}) || kill -KILL $(cat {process})")
+        } else {
+            format!("kill $(cat {process})")
+        };
+        let mut command = self.script(&self.hosts[0], &script)?;
+        // Its host may be gone, and it may have ended.
+        drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
+        Ok(())
     }
 
     /// How the daemon of a host stands; nothing while it does not answer.

@@ -1,7 +1,7 @@
 //! `meikyo checkpoint status`: how a daemon and its group stand.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_checkpoint::daemon::{Answer as Told, Cost, Request, Status};
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::plan::{DETECTION, INTERFERENCE_PERCENT, MTBF};
 use super::program::asked;
+use super::site::Site;
 
 /// Rows of a column that is as high as the highest.
 const ROWS: u64 = 6;
@@ -23,7 +24,7 @@ const WIDTH: usize = 100;
 /// Whose status is shown, and how.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The daemon's directory
+    /// The daemon's directory, or that of a job of `run`
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
     /// Mean time between failures of one host, for the best interval
@@ -36,9 +37,7 @@ pub(crate) struct StatusArgs {
 
 /// Shows the status; the answer is no when a host does not answer, or this one is no member.
 pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
-    let Told::Status(status) = asked(&args.directory, &Request::Status)? else {
-        return Err(Failure::new("the daemon sent an unexpected answer"));
-    };
+    let status = status_of(&args.directory)?;
     let optimum = Optimum::of(&status, args.mtbf);
     if args.json {
         output::print_json(&json!({
@@ -58,6 +57,22 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
     }
     let is_well = status.is_member && status.hosts.iter().all(|word| word == "alive");
     Ok(if is_well { Answer::Yes } else { Answer::No })
+}
+
+/// Of the daemon of a directory, or of the first of a job that answers.
+fn status_of(directory: &Path) -> Result<Status, Failure> {
+    if let Ok(site) = Site::read(directory) {
+        let answered = site.hosts.iter().find_map(|host| site.status(host));
+        return answered.ok_or_else(|| {
+            let directory = directory.display();
+            Failure::new(format!("no daemon of the job in `{directory}` answers"))
+                .hint(format!("meikyo checkpoint restart --directory {directory} goes on with it"))
+        });
+    }
+    match asked(directory, &Request::Status)? {
+        Told::Status(status) => Ok(*status),
+        _ => Err(Failure::new("the daemon sent an unexpected answer")),
+    }
 }
 
 /// What checkpoints cost the program, against what they would cost at the best interval.

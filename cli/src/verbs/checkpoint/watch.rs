@@ -252,7 +252,7 @@ impl Job<'_> {
         mut program: Child,
         signals: &UnixStream,
     ) -> Result<(ExitStatus, bool), Failure> {
-        let mut is_told = false;
+        let mut told: Option<Instant> = None;
         loop {
             if let Err(trouble) = self.look_after() {
                 self.end(&mut program, &trouble)?;
@@ -260,20 +260,24 @@ impl Job<'_> {
             }
             if let Some(ended) = program.try_wait()? {
                 if ended.success() {
-                    return Ok((ended, is_told));
+                    return Ok((ended, told.is_some()));
                 }
                 let deadline = now() + CAUSE;
                 while now() < deadline {
                     self.look_after().map_err(|trouble| self.explained(&trouble))?;
                     thread::park_timeout(LOOK_AGAIN);
                 }
-                return Ok((ended, is_told));
+                return Ok((ended, told.is_some()));
             }
             let mut raised = [0; 16];
             if matches!(io::Read::read(&mut (&*signals), &mut raised), Ok(count) if count > 0) {
-                is_told = true;
                 output::say("the program is told to end");
-                drop(self.site.end_program()?.status());
+                self.site.end_program(told.is_some())?;
+                told.get_or_insert_with(now);
+            }
+            if told.is_some_and(|told| told.elapsed() > ENDING) {
+                self.site.end_program(true)?;
+                drop(program.kill());
             }
             thread::park_timeout(LOOK_AGAIN);
         }
@@ -281,12 +285,16 @@ impl Job<'_> {
 
     /// Ends a program that a host was lost for.
     fn end(&self, program: &mut Child, trouble: &Trouble) -> Result<(), Failure> {
-        if !matches!(trouble, Trouble::Lost(0) | Trouble::Daemon(0, _)) {
-            drop(self.site.end_program()?.stderr(Stdio::null()).status());
+        let has_host = !matches!(trouble, Trouble::Lost(0));
+        if has_host {
+            self.site.end_program(false)?;
         }
         let deadline = now() + ENDING;
         while program.try_wait()?.is_none() && now() < deadline {
             thread::park_timeout(LOOK_AGAIN);
+        }
+        if has_host && program.try_wait()?.is_none() {
+            self.site.end_program(true)?;
         }
         // It may have ended by itself.
         drop(program.kill());
