@@ -132,7 +132,7 @@ pub enum DaemonError {
         generations: u64,
         /// Octets of an image.
         image: Bytes,
-        /// What is needed.
+        /// Octets of all of them, parity included.
         needed: Bytes,
     },
     /// The group was founded before, without what was in this directory.

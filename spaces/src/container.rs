@@ -31,7 +31,7 @@ const START_BYTES_MAX: usize = 4 << 20;
 /// What a host is like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerOptions {
-    /// Its name.
+    /// What it calls itself, and is called in `hosts`.
     pub name: String,
     /// A file with the names and addresses of all hosts, as `hosts(5)`.
     pub hosts: PathBuf,
@@ -62,7 +62,7 @@ pub enum ContainerError {
     /// Nobody answers at its socket, or it has ended while a command ran.
     #[error("the host at `{socket}` is gone")]
     Gone {
-        /// The socket.
+        /// Where it was reached.
         socket: PathBuf,
         /// What the system said.
         #[source]

@@ -47,7 +47,7 @@ pub enum LanError {
     Size {
         /// The hosts that were asked for.
         hosts: usize,
-        /// Links of each.
+        /// As many for each.
         links: usize,
     },
     /// A namespace could not be made.

@@ -25,7 +25,7 @@ use meikyo_spaces::Lan;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use serde::Serialize;
 
-use super::line;
+use super::line::{self, address};
 
 /// The host that is lost.
 const LOST: usize = 1;
@@ -95,11 +95,6 @@ struct Group<'a> {
 fn network(case: &Case<'_>) -> Result<Lan, Failure> {
     Lan::make(case.hosts, case.links, Some(case.rate))
         .map_err(|error| Failure::new(error).hint("the kernel needs veth, bridge and tbf"))
-}
-
-/// The address of a host on a link.
-pub(super) fn address(host: usize, link: usize, port: u16) -> SocketAddr {
-    SocketAddr::new(Lan::address(host, link).into(), port)
 }
 
 /// Measures a group.

@@ -1,7 +1,7 @@
 //! What the links carry by themselves: every host sends plain TCP to its neighbour, all at once.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
@@ -9,10 +9,13 @@ use std::time::Instant;
 use meikyo_console::failure::Failure;
 use meikyo_spaces::Lan;
 
-use super::group::address;
-
 /// Octets that are sent and received at once.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// The address of a host on a link.
+pub(super) fn address(host: usize, link: usize, port: u16) -> SocketAddr {
+    SocketAddr::new(Lan::address(host, link).into(), port)
+}
 
 /// Octets per second that each host's links carry together; the slowest host's.
 pub(super) fn measure(
@@ -61,7 +64,7 @@ pub(super) fn measure(
     Ok(bytes / slowest)
 }
 
-fn send(address: std::net::SocketAddr, bytes: usize) -> std::io::Result<()> {
+fn send(address: SocketAddr, bytes: usize) -> std::io::Result<()> {
     let mut socket = TcpStream::connect(address)?;
     let piece = vec![7; PIECE_BYTES];
     let mut left = bytes;

@@ -39,7 +39,7 @@ pub struct DrainOptions {
     pub between_failures: Nanos,
 }
 
-/// What is drained.
+/// The state of this host's copying.
 #[derive(Debug)]
 pub(super) struct Draining {
     options: DrainOptions,
@@ -85,7 +85,7 @@ impl Draining {
 }
 
 fn real(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    f64::from(u32::try_from(count).expect("a group has at most 64 hosts"))
 }
 
 impl Daemon {

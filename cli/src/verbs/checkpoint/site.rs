@@ -25,7 +25,7 @@ const SCHEMA: &str = "meikyo.checkpoint.job/1";
 /// The job's file, for daemons.
 pub(super) const JOB: &str = "job.toml";
 
-/// The job's key.
+/// What daemons know each other by.
 const KEY: &str = "job.key";
 
 /// The directory of a host's daemon, of the same name on every host.

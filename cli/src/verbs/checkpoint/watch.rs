@@ -36,7 +36,7 @@ const ENDING: Duration = Duration::from_secs(10);
 const STARTS_MAX: u32 = 4;
 
 /// Of `ssh`, that the host is not reached.
-const UNREACHED: i32 = 255;
+const UNREACHED: u8 = 255;
 
 /// A daemon on a host.
 struct Daemon {
@@ -87,7 +87,8 @@ pub(super) fn carry_out(
     let mut program = site.program()?;
     let program = program.stdin(Stdio::inherit()).spawn()?;
     let (ended, is_told) = job.watch(program, &signals)?;
-    let code = u8::try_from(ended.code().unwrap_or(i32::from(u8::MAX))).unwrap_or(u8::MAX);
+    // Whoever reached the program for it was killed, if there is no code.
+    let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(UNREACHED);
     let saved = job.settle();
     if code != 0 || is_told {
         let from = saved
@@ -224,7 +225,10 @@ impl Job<'_> {
                 let why = self.last_words(host).unwrap_or_else(|| ended.to_string());
                 return Err(Trouble::Daemon(place, why));
             }
-            if !self.site.is_local() && ended.code() == Some(UNREACHED) && !self.answers(host) {
+            if !self.site.is_local()
+                && ended.code() == Some(UNREACHED.into())
+                && !self.answers(host)
+            {
                 return Err(Trouble::Lost(place));
             }
             let again =
