@@ -69,8 +69,8 @@ program heat
   end do
 
   if (rank == 0 .and. mk_cost(ck, stopped, ahead, residue) >= 0) &
-      write (0, '(a, f0.3, a, i0, a, i0, a)') 'the last save: ', stopped * 1000, ' ms, ', ahead, ' octets copied ahead, ', residue, &
-      ' in the stop'
+      write (0, '(a, f0.3, a, i0, a, i0, a)') 'the last save: ', stopped * 1000, ' ms, ', ahead, &
+      ' octets copied ahead, ', residue, ' in the stop'
 
   ! One rank after the other writes its rows.
   call get_command_argument(5, argument)
