@@ -374,6 +374,7 @@ mod tests {
     fn committed(charter: &Charter, run: u64) -> Charter {
         let opened = charter.changed(&begin(run)).unwrap();
         let Opened { generation, reached, version, drains, .. } = opened.open.unwrap();
+        assert!(drains, "who begins it says that it is drained");
         let (lens, manifests) = (vec![0; 2], vec![Some(0); 2]);
         let commit = Commit { generation, reached, version, lens, manifests, drains };
         opened.changed(&Change::Commit(commit)).unwrap()
