@@ -5,7 +5,6 @@
 //! afterwards is compared with the images and with parity computed from them.
 
 mod group;
-mod hosts;
 mod line;
 
 use meikyo_checkpoint::layout::{Layout, Scheme};

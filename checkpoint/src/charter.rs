@@ -50,6 +50,8 @@ pub struct Commit {
     /// The checksum of each host's manifest; `None` of a host that was lost before it could tell, and
     /// is rebuilt.
     pub manifests: Vec<Option<u32>>,
+    /// Whether all hosts copy it to the file system that they share.
+    pub drains: bool,
 }
 
 /// A generation that is being written.
@@ -65,6 +67,8 @@ pub struct Opened {
     pub coordinator: usize,
     /// The life of that host's daemon, so that one that was restarted is known to have forgotten.
     pub life: u64,
+    /// Whether all hosts are to copy it to the file system that they share.
+    pub drains: bool,
 }
 
 /// Members and generations.
@@ -158,6 +162,8 @@ pub enum Change {
         coordinator: usize,
         /// The life of its daemon.
         life: u64,
+        /// Whether all hosts are to copy it to the file system that they share.
+        drains: bool,
     },
     /// The open generation is whole.
     Commit(Commit),
@@ -252,7 +258,7 @@ impl Charter {
         let mut charter = self.clone();
         match change {
             Change::Nothing => {}
-            Change::Begin { reached, coordinator, life } => {
+            Change::Begin { reached, coordinator, life, drains } => {
                 if let Some(open) = charter.open {
                     return Err(Rejected::Busy(open.generation));
                 }
@@ -268,6 +274,7 @@ impl Charter {
                     version: charter.version,
                     coordinator: *coordinator,
                     life: *life,
+                    drains: *drains,
                 });
             }
             Change::Commit(commit) => {
@@ -360,14 +367,16 @@ mod tests {
     }
 
     fn begin(run: u64) -> Change {
-        Change::Begin { reached: Reached { run, step: 1 }, coordinator: 0, life: 1 }
+        let reached = Reached { run, step: 1 };
+        Change::Begin { reached, coordinator: 0, life: 1, drains: true }
     }
 
     fn committed(charter: &Charter, run: u64) -> Charter {
         let opened = charter.changed(&begin(run)).unwrap();
-        let Opened { generation, reached, version, .. } = opened.open.unwrap();
+        let Opened { generation, reached, version, drains, .. } = opened.open.unwrap();
+        assert!(drains, "who begins it says that it is drained");
         let (lens, manifests) = (vec![0; 2], vec![Some(0); 2]);
-        let commit = Commit { generation, reached, version, lens, manifests };
+        let commit = Commit { generation, reached, version, lens, manifests, drains };
         opened.changed(&Change::Commit(commit)).unwrap()
     }
 

@@ -5,6 +5,7 @@
 //! checkpoint that was begun is ended though the program dies.
 
 mod control;
+mod draining;
 mod happened;
 mod job;
 mod network;
@@ -16,15 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::TcpListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use meikyo_units::{BitsPerSecond, Nanos, SimTime, in_one_line};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime, in_one_line};
 
-use crate::charter::Generation;
+use crate::charter::{COMMITS_KEPT, Generation};
 use crate::detection::Patience;
 use crate::exchange::Breaker;
 use crate::geometry::Geometry;
@@ -33,15 +34,18 @@ use crate::journal::Journal;
 use crate::layout::Layout;
 use crate::link::Wanted;
 use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
-use crate::pace::Pace;
+use crate::pace::{Effort, Pace};
 use crate::program::{Connection, Program, RankError, Snapshot};
 use crate::progress::Progress;
 use crate::recovery::Prepared;
 use crate::schedule::Job;
 
 pub use control::{
-    Answer, AskError, Begun, Cost, LINE_BYTES_MAX, Offered, Place, Request, Status, ask, socket_of,
+    Answer, AskError, Begun, Cost, LINE_BYTES_MAX, Offered, Place, Request, Status, StoredPart,
+    ask, socket_of,
 };
+pub use draining::DrainOptions;
+use draining::Draining;
 use happened::Watched;
 pub use happened::{Happened, Observer, What};
 pub use job::{JobFile, JobFileError};
@@ -71,6 +75,8 @@ pub struct DaemonOptions {
     /// Whether the group begins now. A host that comes later, or comes back without its directory, asks the
     /// others to be admitted instead.
     pub is_founding: bool,
+    /// The first program that begins goes on from this generation, whatever is newer.
+    pub from: Option<u64>,
     /// A program that runs and has saved nothing for so long is told to be stalled; nothing to judge it by what it did
     /// before.
     pub stalled_after: Option<Nanos>,
@@ -78,6 +84,12 @@ pub struct DaemonOptions {
     pub disk_rate: Option<BitsPerSecond>,
     /// The most that is sent to other hosts, over all links together.
     pub network_rate: Option<BitsPerSecond>,
+    /// The most that is taken of processors: 0.5 is half of one.
+    pub cpu_share: Option<f64>,
+    /// Octets of an image that there must be room for on the disk when the daemon starts.
+    pub room_for: Option<Bytes>,
+    /// How generations are copied to a file system that all hosts share, if they are.
+    pub drain: Option<DrainOptions>,
 }
 
 /// Why a daemon does not run.
@@ -107,6 +119,22 @@ pub enum DaemonError {
         /// What is different.
         what: String,
     },
+    /// A file system has no room for what the program is going to save.
+    #[error(
+        "`{path}` has room for {room}, and {generations} generations of {image} a host need {needed}"
+    )]
+    Room {
+        /// The directory.
+        path: PathBuf,
+        /// What fits, what is there already included.
+        room: Bytes,
+        /// How many are there at once at most.
+        generations: u64,
+        /// Octets of an image.
+        image: Bytes,
+        /// Octets of all of them, parity included.
+        needed: Bytes,
+    },
     /// The group was founded before, without what was in this directory.
     #[error(
         "the group of this job lives already: a host that lost its directory asks to be admitted"
@@ -135,6 +163,8 @@ enum Input {
     Rebuilt(Generation, Result<(Prepared, Cost), String>),
     /// A host was given what it wanted, in this attempt, or why not.
     Given(usize, u64, Option<String>),
+    /// A step was drained: how many octets in which time, or why not.
+    Drained(u64, Result<(u64, Nanos), String>),
     /// A block of this host is not what was stored.
     Damaged(Generation),
     /// A host wants all of this host's image, in this attempt.
@@ -170,6 +200,7 @@ struct Daemon {
     /// The step that was handed over last, and how long the program stood still for it.
     stopped: Option<(u64, Nanos)>,
     progress: Progress,
+    draining: Option<Draining>,
     observer: Observer,
     watched: Watched,
     /// Programs without the library that begin anew, and the generation that they insist on.
@@ -205,8 +236,10 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let incarnation = storage.incarnation(vote.is_some()).map_err(unusable)?;
     let prepared = storage.whole_generations(&layout, options.job.block())?;
     let (inputs, incoming) = sync_channel(INPUTS_MAX);
+    check_room(&options, &storage)?;
     let listeners = listen(&options.job, me)?;
-    let pace = Pace::of(options.network_rate);
+    let effort = options.cpu_share.map(|share| Arc::new(Effort::new(share)));
+    let pace = Pace::of(options.network_rate, effort.clone());
     let network = Network::start(&options.job, me, pace, listeners, &inputs);
     ranks::forget_fetched(&options.directory).map_err(unusable)?;
     ranks::listen(&options.directory, &inputs, &network)?;
@@ -220,7 +253,10 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
         save_timeout: SAVE_TIMEOUT,
         is_founding: options.is_founding,
     };
-    let member = Member::new(SimTime::START, member_options, vote, prepared);
+    let mut member = Member::new(SimTime::START, member_options, vote, prepared);
+    if let Some(number) = options.from {
+        member.insist(Generation(number));
+    }
     let begun = now();
     let mut daemon = Daemon {
         layout,
@@ -229,7 +265,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
         journal,
         storage,
         network,
-        disk: Arc::new(Pace::of(options.disk_rate)),
+        disk: Arc::new(Pace::of(options.disk_rate, effort.clone())),
         inputs,
         program: Program::default(),
         waiting: BTreeMap::new(),
@@ -238,6 +274,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
         cost: None,
         stopped: None,
         progress: Progress::new(options.stalled_after),
+        draining: options.drain.clone().map(|drain| Draining::new(drain, effort)),
         observer,
         watched: Watched::default(),
         restarts: Vec::new(),
@@ -247,6 +284,39 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
         options,
     };
     daemon.turns(&incoming)
+}
+
+/// Generations of a host that are there at once at most: the two that are committed, and the one that is being written.
+const GENERATIONS_AT_ONCE: u64 = COMMITS_KEPT as u64 + 1;
+
+/// Whether what the program is going to save fits the disk, and what is drained of it the file system that all share.
+fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonError> {
+    let Some(image) = options.room_for else { return Ok(()) };
+    let (layout, hosts) = (options.job.layout(), options.job.layout().hosts() as u64);
+    let check = |path: &Path, used: u64, generations: u64, each: u64| {
+        let failed = |source| DaemonError::Directory { path: path.to_owned(), source };
+        let room = Storage::room(path).map_err(failed)?.saturating_add(used);
+        let needed = each.saturating_mul(generations);
+        if needed <= room {
+            return Ok(());
+        }
+        let (path, room, needed) = (path.to_owned(), Bytes::new(room), Bytes::new(needed));
+        Err(DaemonError::Room { path, room, generations, image, needed })
+    };
+    let parity = Geometry::new(layout, options.job.block(), vec![image.get(); layout.hosts()])
+        .map_or(0, |geometry| geometry.parity_blocks() * u64::from(geometry.block()));
+    let unusable = |source| DaemonError::Directory { path: options.directory.clone(), source };
+    let used = storage.used().map_err(unusable)?;
+    check(&options.directory, used, GENERATIONS_AT_ONCE, image.get().saturating_add(parity))?;
+    if let Some(drain) = &options.drain {
+        let path = &drain.directory;
+        let unusable = |source| DaemonError::Directory { path: path.clone(), source };
+        std::fs::create_dir_all(path).map_err(unusable)?;
+        let used = storage::used_in(path).map_err(unusable)?;
+        let generations = drain.keep as u64 + 1;
+        check(path, used, generations, image.get().saturating_mul(hosts))?;
+    }
+    Ok(())
 }
 
 fn listen(job: &JobFile, me: usize) -> Result<Vec<TcpListener>, DaemonError> {
@@ -327,6 +397,7 @@ impl Daemon {
                 self.giving.remove(&(to, attempt));
                 self.trouble = trouble.or_else(|| self.trouble.take());
             }
+            Input::Drained(step, outcome) => self.drained(step, outcome),
             Input::Damaged(generation) => self.member.damaged(generation),
             Input::Fetch { from, generation, attempt } => {
                 let mut whole = self.member.prepared_generations();
@@ -365,6 +436,7 @@ impl Daemon {
         if !is_first {
             return;
         }
+        self.decide_to_drain();
         match self.member.save(now, reached) {
             Err(SaveError::Busy) => {}
             Ok(()) => self.program.begun(),
@@ -429,6 +501,9 @@ impl Daemon {
             Task::Tell(Event::FoundedBefore) => return Err(DaemonError::Lives),
             Task::Tell(event) => {
                 self.observe(&event);
+                if matches!(event, Event::NotCommitted(..)) {
+                    self.refuse_ranks(&event.to_string());
+                }
                 self.trouble = Some(event.to_string());
             }
         }

@@ -33,6 +33,7 @@
 //! - [`tls`], [`frame`], [`exchange`]: connections, what goes over them, and a job carried out.
 //! - [`pace`]: how much of disk and network the program is left.
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
+//! - [`drain`]: a generation on a file system that all hosts share.
 //! - [`image`]: what a host's image holds when its program names arrays.
 //! - [`program`], [`progress`]: what a host keeps of its program until it is saved, and whether it still saves.
 //! - [`daemon`]: all of it on one host, with a control socket.
@@ -41,6 +42,7 @@ pub mod charter;
 pub mod coding;
 pub mod daemon;
 pub mod detection;
+pub mod drain;
 pub mod exchange;
 pub mod frame;
 pub mod geometry;

@@ -163,6 +163,9 @@ pub enum Event {
     /// This host was told to found a group that lives already.
     #[error("the group was founded before and still exists")]
     FoundedBefore,
+    /// The generation that the program was to go on from is not there, and which are.
+    #[error("generation {} is not committed; {}", .0.0, kept_text(.1))]
+    NotCommitted(Generation, Vec<Generation>),
     /// A host is held dead.
     #[error("the host at place {0} is dead")]
     Died(usize),
@@ -172,6 +175,15 @@ pub enum Event {
     /// More hosts lack a generation than parity makes up for.
     #[error("generation {} cannot be rebuilt as long as places {places:?} do not have it", .0.0, places = .1)]
     Lost(Generation, Vec<usize>),
+}
+
+fn kept_text(kept: &[Generation]) -> String {
+    let numbers: Vec<String> = kept.iter().map(|generation| generation.0.to_string()).collect();
+    if numbers.is_empty() {
+        "none is".to_owned()
+    } else {
+        format!("{} can be had", numbers.join(" and "))
+    }
 }
 
 /// Why a generation was given up.
@@ -240,6 +252,10 @@ pub struct Member {
     founding: Option<Founding>,
     inquiry: Option<Inquiry>,
     starting: Option<Starting>,
+    /// What the next program that begins goes on from, whatever is newer.
+    insisted: Option<Generation>,
+    /// Whether the next generation that this host begins is copied to the file system that all share.
+    drains_next: bool,
     inquiries: u64,
     /// The newest generation that an earlier life of this daemon can have had a part in.
     known_before: Generation,
@@ -283,6 +299,8 @@ impl Member {
             founding: is_founding.then(|| Founding::new(now, hosts)),
             inquiry: None,
             starting: None,
+            insisted: None,
+            drains_next: false,
             inquiries: 0,
             known_before: vote.as_ref().map_or(Generation(0), |vote| vote.charter.last),
             proposals: 0,
@@ -367,8 +385,14 @@ impl Member {
         if self.saving.is_some() || is_open {
             return Err(SaveError::Busy);
         }
-        self.saving = Some(Saving::new(reached, hosts, now + self.options.save_timeout));
+        let drains = std::mem::take(&mut self.drains_next);
+        self.saving = Some(Saving::new(reached, drains, hosts, now + self.options.save_timeout));
         Ok(())
+    }
+
+    /// The next generation that this host begins is copied to the file system that all hosts share.
+    pub const fn drain_next(&mut self) {
+        self.drains_next = true;
     }
 
     /// A message has come. What is not of this group is ignored.

@@ -32,9 +32,13 @@ fn a_daemon() {
         place: read("MEIKYO_TEST_PLACE").parse().unwrap(),
         directory: PathBuf::from(read("MEIKYO_TEST_DIRECTORY")),
         is_founding: read("MEIKYO_TEST_FOUNDING") == "yes",
+        from: None,
         stalled_after: None,
         disk_rate: None,
         network_rate: None,
+        cpu_share: None,
+        room_for: None,
+        drain: None,
     };
     daemon::run(options, Box::new(|_| {})).unwrap();
 }

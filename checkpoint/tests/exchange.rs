@@ -127,7 +127,8 @@ impl Group {
                                 let base = self.home_of(place, self.generation - 1);
                                 let base = Stored::open(&base).unwrap();
                                 let (known, image) = (&self.hashes[place], &self.images[place]);
-                                let changes = Changes::find(&base, known.as_deref(), image);
+                                let changes =
+                                    Changes::find(&base, known.as_deref(), image, &self.pace);
                                 let changes = changes.map_err(ShelfError::Base)?;
                                 let made_of = (&base, &changes);
                                 shelf::update(&shelved, schedule, image, made_of, links)
@@ -257,7 +258,7 @@ fn what_is_made_of_the_one_before_is_what_is_written_whole_whatever_changed_and_
             group.check();
             for (place, image) in group.images.iter().enumerate() {
                 let base = Stored::open(&group.home(place)).unwrap();
-                let same = Changes::find(&base, None, image).unwrap();
+                let same = Changes::find(&base, None, image, &Pace::unlimited()).unwrap();
                 assert_eq!(same.blocks(), 0);
                 group.hashes[place] = Some(same.into_hashes());
             }

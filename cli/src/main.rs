@@ -11,6 +11,7 @@ mod overview;
 mod receiver;
 mod row_arguments;
 mod rows;
+mod signals;
 mod this_host;
 mod top;
 mod verbs;
@@ -23,11 +24,15 @@ use meikyo_console::output::PrintError;
 use meikyo_console::ranks;
 
 use crate::args::{Args, Verb};
+use crate::verbs::checkpoint::roles as checkpoint_roles;
 use crate::verbs::lab::roles::RoleArgs;
 
 fn main() -> ExitCode {
     if let Some(role) = RoleArgs::of_this_process() {
         return failure::exit_code(log::begin().map(|()| verbs::lab::roles::run(&role)));
+    }
+    if let Some(role) = checkpoint_roles::RoleArgs::of_this_process() {
+        return failure::exit_code(checkpoint_roles::run(&role));
     }
     let mut command = overview::command();
     if std::env::args_os().len() < 2 {

@@ -67,6 +67,12 @@ int main(int argc, char **argv) {
         memcpy(plate + columns, next + columns, mine * columns * sizeof(double));
     }
 
+    double stop;
+    uint64_t ahead, residue;
+    if (rank == 0 && meikyo_checkpoint_cost(ck, &stop, &ahead, &residue) >= 0)
+        fprintf(stderr, "the last save: %.3f ms, %llu octets copied ahead, %llu in the stop\n", stop * 1000,
+                (unsigned long long)ahead, (unsigned long long)residue);
+
     /* One rank after the other writes its rows. */
     for (int turn = 0; turn < ranks; turn++) {
         MPI_Barrier(MPI_COMM_WORLD);

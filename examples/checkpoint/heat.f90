@@ -10,7 +10,8 @@ program heat
   implicit none
   real(c_double), allocatable, target :: plate(:, :), next(:, :)
   integer(c_int64_t), target :: whole(2), first(2)
-  integer(c_int64_t) :: step, steps, every
+  integer(c_int64_t) :: step, steps, every, ahead, residue
+  real(c_double) :: stopped
   type(c_ptr) :: ck
   character(len=200) :: argument
   integer :: rows, columns, mine, begin, rank, ranks, above, below, row, column, turn, fault
@@ -66,6 +67,10 @@ program heat
     plate(:, 1:mine) = next(:, 1:mine)
     step = step + 1
   end do
+
+  if (rank == 0 .and. mk_cost(ck, stopped, ahead, residue) >= 0) &
+      write (0, '(a, f0.3, a, i0, a, i0, a)') 'the last save: ', stopped * 1000, ' ms, ', ahead, &
+      ' octets copied ahead, ', residue, ' in the stop'
 
   ! One rank after the other writes its rows.
   call get_command_argument(5, argument)

@@ -44,6 +44,11 @@ while step < steps:
     here += 0.2 * (around - 4.0 * here)
     step += 1
 
+if rank == 0:
+    cost = checkpoint.cost()
+    print(f"the last save: {cost.stop_seconds * 1000:.3f} ms, {cost.ahead_bytes} octets copied ahead, "
+          f"{cost.residue_bytes} in the stop", file=sys.stderr, flush=True)
+
 # One rank after the other writes its rows.
 for turn in range(ranks):
     MPI.COMM_WORLD.Barrier()

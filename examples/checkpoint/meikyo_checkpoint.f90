@@ -42,6 +42,13 @@ module meikyo_checkpoint
       import
       type(c_ptr), value :: ck
     end function
+    ! 1 where a copy of the arrays is kept.
+    integer(c_int) function mk_cost(ck, stop_seconds, ahead_bytes, residue_bytes) bind(c, name='meikyo_checkpoint_cost')
+      import
+      type(c_ptr), value :: ck
+      real(c_double) :: stop_seconds
+      integer(c_int64_t) :: ahead_bytes, residue_bytes
+    end function
     type(c_ptr) function mk_alloc(ck, name, element, dimensions, shape, whole, first) &
         bind(c, name='meikyo_checkpoint_alloc')
       import

@@ -8,6 +8,7 @@ bytearray). They stay where they are: an array is changed in place, not replaced
     step = checkpoint.restore() or 0
 """
 
+import collections
 import ctypes
 import os
 
@@ -15,6 +16,9 @@ ELEMENTS = {
     "b": "i8", "B": "u8", "h": "i16", "H": "u16", "i": "i32", "I": "u32", "l": "i64", "L": "u64",
     "q": "i64", "Q": "u64", "f": "f32", "d": "f64", "Zf": "c64", "Zd": "c128",
 }
+
+
+Cost = collections.namedtuple("Cost", "stop_seconds ahead_bytes residue_bytes keeps_copy")
 
 
 class CheckpointError(Exception):
@@ -65,6 +69,13 @@ class Checkpoint:
 
     def save(self, step):
         self._call("save", ctypes.c_uint64(step))
+
+    def cost(self):
+        """What the last save cost: seconds that all threads stood still, octets copied before and meanwhile (both 0
+        where no copy is kept), and whether one is."""
+        seconds, ahead, residue = ctypes.c_double(), ctypes.c_uint64(), ctypes.c_uint64()
+        kept = self._call("cost", ctypes.byref(seconds), ctypes.byref(ahead), ctypes.byref(residue))
+        return Cost(seconds.value, ahead.value, residue.value, kept == 1)
 
     def restore(self):
         """Fills all arrays; the step that they are of, or None where there is no checkpoint."""

@@ -1,8 +1,9 @@
 //! What a checkpoint daemon reads that it did not write itself a moment ago: manifests, votes, greetings, heads
-//! of frames and messages. The first octet of the input says which.
+//! of frames and of drained images, and messages. The first octet of the input says which.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use meikyo_checkpoint::drain;
 use meikyo_checkpoint::frame::{Head, Kind};
 use meikyo_checkpoint::image::{HEAD_BYTES, Table, runs};
 use meikyo_checkpoint::increment::{mask_bytes, pack, unpack};
@@ -13,7 +14,7 @@ use meikyo_checkpoint::member::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, rest)) = bytes.split_first() else { return };
-    match kind % 8 {
+    match kind % 9 {
         0 => {
             // A checksum is not guessed: it is put behind what the fuzzer made.
             let mut octets = b"meikyoC1".to_vec();
@@ -66,6 +67,17 @@ fuzz_target!(|bytes: &[u8]| {
                 // A grain of zeros may come, and is not packed.
                 assert!(packed.len() <= rest.len() && packed.len() >= mask_bytes(len));
                 assert_eq!(unpack(&packed, len), Some(difference));
+            }
+        }
+        7 => {
+            // A checksum is not guessed: it is put behind what the fuzzer made.
+            let mut octets = b"meikyoD1".to_vec();
+            octets.extend_from_slice(&(rest.len() as u64).to_le_bytes());
+            octets.extend_from_slice(rest);
+            octets.extend_from_slice(&crc32fast::hash(&octets).to_le_bytes());
+            if let Ok(Ok(head)) = drain::Head::read(&mut &octets[..]) {
+                assert!(head.place < head.hosts);
+                assert!(head.checksums.len() as u64 * u64::from(head.block) >= head.bytes);
             }
         }
         4 => {

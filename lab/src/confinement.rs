@@ -22,6 +22,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use meikyo_spaces::process;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{Pid, Resource, Rlimit, getpid, setrlimit};
 use rustix::thread::{
@@ -79,20 +80,20 @@ impl Confinement {
     /// in a child of it. What fails is told on standard error.
     pub(crate) fn enter(&self) -> io::Result<()> {
         let machine = self.view.memory_mib.is_some();
-        system::end_with_parent(Some(self.parent))?;
+        process::end_with_parent(Some(self.parent))?;
         let mut namespaces = UnshareFlags::NEWNS | UnshareFlags::NEWPID;
         if !machine {
             // Only who has a network may mount what shows networks.
             namespaces |= UnshareFlags::NEWNET;
         }
         if let Owner::Starter { user, group } = self.owner {
-            doing(&"make namespaces", system::unshare(namespaces | UnshareFlags::NEWUSER))?;
+            doing(&"make namespaces", process::unshare(namespaces | UnshareFlags::NEWUSER))?;
             let own = doing(&"find this process", File::open("/proc/self"))?;
-            doing(&"map ids", system::map_own_ids(&own, user, group))?;
+            doing(&"map ids", process::map_own_ids(&own, user, group))?;
         } else {
-            doing(&"make namespaces", system::unshare(namespaces))?;
+            doing(&"make namespaces", process::unshare(namespaces))?;
         }
-        system::continue_as_first_process()?;
+        process::continue_as_first_process()?;
         // Of the host's `/proc`, which is out of sight when it is needed.
         let own = doing(&"find this process", File::open("/proc/self"))?;
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -128,18 +129,18 @@ impl Confinement {
             | UnshareFlags::NEWCGROUP;
         match &self.owner {
             Owner::Starter { .. } => {
-                system::unshare(namespaces | UnshareFlags::NEWUSER)?;
-                system::map_own_ids(own, 0, 0)?;
+                process::unshare(namespaces | UnshareFlags::NEWUSER)?;
+                process::map_own_ids(own, 0, 0)?;
             }
             Owner::Other { namespace, .. } => {
                 set_thread_groups(&[])?;
-                system::enter(namespace, LinkNameSpaceType::User)?;
+                process::enter(namespace, LinkNameSpaceType::User)?;
                 system::become_root()?;
-                system::unshare(namespaces)?;
+                process::unshare(namespaces)?;
             }
         }
         // Whoever changes his id is forgotten by this.
-        system::end_with_parent(None)
+        process::end_with_parent(None)
     }
 }
 

@@ -7,12 +7,13 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use meikyo_spaces::netlink::Netlink;
+use meikyo_spaces::process;
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use meikyo_units::in_one_line;
 
-use crate::netlink::Netlink;
 use crate::network;
 use crate::system;
 
@@ -147,7 +148,7 @@ fn try_namespaces(mut probe: Command) -> Result<(), String> {
 /// # Errors
 /// As a text, why not.
 pub(crate) fn probe() -> Result<(), String> {
-    system::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWUSER)
+    process::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWUSER)
         .map_err(|error| format!("no network namespace: {error}"))?;
     let bridge = network::probe_messages();
     Netlink::open()

@@ -13,6 +13,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use meikyo_spaces::process;
 use meikyo_units::{WallTime, in_one_line};
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +119,7 @@ pub(crate) fn blueprint_inside() -> Option<Blueprint> {
 
 fn open_channel(orders: &Orders) -> Result<OwnedFd, SetUpError> {
     if !orders.machine {
-        return Ok(system::inherited(CHANNEL)?);
+        return Ok(process::inherited(CHANNEL)?);
     }
     mounts::devices()?;
     let (path, major, minor) = LINE;

@@ -15,6 +15,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use meikyo_spaces::process;
 use meikyo_units::{Nanos, in_one_line};
 
 use crate::confinement::{Confinement, Kernel, SCRATCH_INSIDE};
@@ -38,7 +39,7 @@ const END_PATIENCE: Nanos = Nanos::from_secs(5);
 /// # Errors
 /// [`KeepError`], which it has said as well.
 pub(crate) fn run(path: &Path) -> Result<(), KeepError> {
-    system::new_session().map_err(failed("begin a session"))?;
+    process::new_session().map_err(failed("begin a session"))?;
     let directory = Directory::at(path)?;
     let record = directory.record()?;
     directory.write_keeper()?;
@@ -114,7 +115,7 @@ impl Keep {
     /// Asks the inside to end, and ends it if it does not.
     fn end_inside(&mut self) -> Result<(), KeepError> {
         let handle =
-            system::process_handle(self.inside.id()).map_err(failed("watch the inside"))?;
+            process::process_handle(self.inside.id()).map_err(failed("watch the inside"))?;
         // Commands that still run are not waited for: what they would be told is dropped.
         self.to_inside.clear();
         protocol::encode(&mut self.to_inside, LAB, Kind::PowerOff, &[]);
@@ -127,7 +128,7 @@ impl Keep {
         let inside = Interest { fd: handle.as_fd(), read: true, write: false };
         let ended = system::wait(&[inside], Some(END_PATIENCE)).map_err(failed("wait"))?;
         if !ended.iter().any(|ready| ready.read) {
-            system::kill(&handle).map_err(failed("end the inside"))?;
+            process::kill(&handle).map_err(failed("end the inside"))?;
         }
         self.inside.wait().map_err(failed("wait for the inside")).map(drop)
     }

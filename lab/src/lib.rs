@@ -46,7 +46,6 @@ mod keep_error;
 mod keeper;
 mod kernel_modules;
 mod lifecycle;
-mod netlink;
 mod network;
 mod protocol;
 mod roles;

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use meikyo_spaces::process;
 use meikyo_units::Nanos;
 
 use crate::blueprint::Blueprint;
@@ -232,7 +233,7 @@ pub fn down(directory: &Directory) -> Result<bool, DirectoryError> {
 fn end_keeper(directory: &Directory) -> Result<(), DirectoryError> {
     let Some(keeper) = directory.keeper() else { return Ok(()) };
     let failed = |source| DirectoryError::Io { path: directory.path().into(), source };
-    let Ok(handle) = system::process_handle(keeper.process) else { return Ok(()) };
+    let Ok(handle) = process::process_handle(keeper.process) else { return Ok(()) };
     // Only now is it sure that the handle is of the process that was written down.
     if directory.keeper().as_ref() != Some(&keeper) {
         return Ok(());
@@ -244,7 +245,7 @@ fn end_keeper(directory: &Directory) -> Result<(), DirectoryError> {
             return Ok(());
         }
     }
-    system::kill(&handle).map_err(failed)?;
+    process::kill(&handle).map_err(failed)?;
     system::wait(&interest, None).map_err(failed).map(drop)
 }
 

@@ -5,19 +5,20 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use meikyo_sockets::{PollFd, PollFlags};
+use meikyo_spaces::process;
 use meikyo_units::Nanos;
-use rustix::fs::{CWD, FileType, MemfdFlags, Mode, OFlags};
+use rustix::fs::{CWD, FileType, MemfdFlags, Mode};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
-use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, WaitOptions, WaitStatus};
+use rustix::process::{Gid, Pid, Uid, WaitOptions};
 use rustix::termios::OptionalActions;
-use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+use rustix::thread::UnshareFlags;
 
 /// `move_mount` and `mount_setattr` on everything below, too.
 const AT_RECURSIVE: libc::c_uint = 0x8000;
@@ -42,31 +43,6 @@ pub(crate) fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
 }
 
-/// Puts the calling thread into new namespaces.
-pub(crate) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
-    assert!(!namespaces.contains(UnshareFlags::FILES), "threads go on with the same descriptors");
-    // SAFETY: only a table of descriptors of its own would be unsafe, which is ruled out above.
-    Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
-}
-
-/// Puts the calling thread into a namespace.
-pub(crate) fn enter(namespace: &impl AsFd, kind: LinkNameSpaceType) -> io::Result<()> {
-    Ok(rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(kind))?)
-}
-
-/// Says that one user and one group are root in the user namespace that the process of this directory of
-/// `/proc` has just made.
-pub(crate) fn map_own_ids(process: &File, user: u32, group: u32) -> io::Result<()> {
-    let write = |name: &str, text: String| {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(process, name, flags, Mode::empty())?;
-        File::from(file).write_all(text.as_bytes())
-    };
-    write("setgroups", "deny".into())?;
-    write("uid_map", format!("0 {user} 1"))?;
-    write("gid_map", format!("0 {group} 1"))
-}
-
 /// A user namespace in which this user and this group are root; only for root.
 pub(crate) fn user_namespace(user: u32, group: u32) -> io::Result<OwnedFd> {
     let (mut made, mut make) = UnixStream::pair()?;
@@ -74,7 +50,7 @@ pub(crate) fn user_namespace(user: u32, group: u32) -> io::Result<OwnedFd> {
     let child = check(unsafe { libc::fork() })?;
     if child == 0 {
         drop(made);
-        let done = unshare(UnshareFlags::NEWUSER).and_then(|()| make.write_all(&[0]));
+        let done = process::unshare(UnshareFlags::NEWUSER).and_then(|()| make.write_all(&[0]));
         // Until nobody needs it any more.
         let ended = done.and_then(|()| make.read(&mut [0]));
         // SAFETY: the call does not return, and nothing is to be run at the end of this process.
@@ -246,78 +222,6 @@ pub(crate) fn hand_over(fd: RawFd, number: RawFd) -> io::Result<()> {
     check(unsafe { libc::dup2(fd, number) }).map(drop)
 }
 
-/// The descriptor with which this program was started, if it is open.
-pub(crate) fn inherited(number: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: it is open, and whoever started this program left it to us.
-    Ok(unsafe { OwnedFd::from_raw_fd(number) })
-}
-
-/// Ends with the process that started it, whatever ends that. For use between `fork` and `exec`.
-///
-/// `parent` is what that process is called here: `None` if it is outside of a new PID namespace.
-pub(crate) fn end_with_parent(parent: Option<Pid>) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let same = rustix::process::getppid() == parent;
-    if same { Ok(()) } else { Err(io::Error::other("whoever started this has ended")) }
-}
-
-/// Makes the calling process the first of a session of its own, without a terminal.
-pub(crate) fn new_session() -> io::Result<()> {
-    Ok(rustix::process::setsid().map(drop)?)
-}
-
-/// A process id as the kernel has it; `None` if no process can have this one.
-fn pid(id: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(id).ok()?)
-}
-
-/// Sends a signal to the group of a child; one that has ended is fine.
-pub(crate) fn signal_group(leader: u32, signal: Signal) {
-    let leader = pid(leader).expect("the kernel has given the child its number");
-    if rustix::process::kill_process_group(leader, signal).is_err() {
-        // It fails only for groups that are gone.
-    }
-}
-
-/// A handle of a process that cannot come to mean another one.
-///
-/// The number may be one that was read in a file, and no process's.
-pub(crate) fn process_handle(id: u32) -> io::Result<OwnedFd> {
-    let id = pid(id).ok_or(Errno::SRCH)?;
-    Ok(rustix::process::pidfd_open(id, PidfdFlags::empty())?)
-}
-
-/// Kills the process of a handle; one that has ended is fine.
-pub(crate) fn kill(handle: &OwnedFd) -> io::Result<()> {
-    match rustix::process::pidfd_send_signal(handle, Signal::KILL) {
-        Err(Errno::SRCH) => Ok(()),
-        result => Ok(result?),
-    }
-}
-
-/// A child that has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
-    /// Its process id.
-    pub(crate) id: u32,
-    /// Its exit code, or 128 and the signal that ended it, as shells say it.
-    pub(crate) code: u8,
-}
-
-/// A child of the calling process that has ended, adopted ones included.
-pub(crate) fn reap() -> Option<Ended> {
-    let (id, status) = rustix::process::wait(WaitOptions::NOHANG).ok().flatten()?;
-    Some(Ended { id: id.as_raw_nonzero().get().unsigned_abs(), code: code_of(status) })
-}
-
-/// The exit code of a child that has ended, or 128 and the signal.
-fn code_of(status: WaitStatus) -> u8 {
-    let code = status.exit_status().or_else(|| Some(128 + status.terminating_signal()?));
-    u8::try_from(code.expect("it was waited for its end")).expect("codes and signals are small")
-}
-
 /// What one waits for at a descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interest<'a> {
@@ -355,13 +259,6 @@ pub(crate) fn wait(interests: &[Interest<'_>], span: Option<Nanos>) -> io::Resul
     Ok(polls.iter().zip(interests).map(ready).collect())
 }
 
-/// A routing socket of the namespace that the calling thread is in.
-pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
-    // No protocol is NETLINK_ROUTE.
-    let flags = SocketFlags::CLOEXEC;
-    Ok(rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?)
-}
-
 /// A socket for ICMP messages in the namespace that the calling thread is in, which never waits.
 pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
@@ -372,11 +269,6 @@ pub(crate) fn icmp_socket() -> io::Result<OwnedFd> {
 pub(crate) fn send_to(socket: &OwnedFd, bytes: &[u8], to: Ipv4Addr) -> io::Result<usize> {
     let to = std::net::SocketAddrV4::new(to, 0);
     Ok(rustix::net::sendto(socket, bytes, SendFlags::empty(), &to)?)
-}
-
-/// Sends a datagram.
-pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    Ok(rustix::net::send(socket, bytes, SendFlags::empty())?)
 }
 
 /// Receives a datagram, and how long it is.
@@ -430,30 +322,6 @@ pub(crate) fn file_of(name: &CStr, bytes: &[u8]) -> io::Result<File> {
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
-}
-
-/// Continues in a child, while the caller waits for it and ends as it does.
-///
-/// For use between `fork` and `exec`: after this, the child is the first process of a PID namespace
-/// that was unshared before. The caller keeps no descriptor, as nobody is to wait for its end.
-pub(crate) fn continue_as_first_process() -> io::Result<()> {
-    // SAFETY: this process has one thread, and the child goes on as the caller would have.
-    let child = check(unsafe { libc::fork() })?;
-    if child == 0 {
-        return end_with_parent(None);
-    }
-    // SAFETY: nothing of this process is used after this but the calls below.
-    unsafe { libc::close_range(0, libc::c_uint::MAX, 0) };
-    let code = loop {
-        match rustix::process::waitpid(Pid::from_raw(child), WaitOptions::empty()) {
-            Err(Errno::INTR) => {}
-            Ok(Some((_, status))) => break status.exit_status().unwrap_or_default(),
-            // Nobody else waits for the child: its end is unknown, and nothing is left to do here.
-            _ => break 0,
-        }
-    };
-    // SAFETY: the call does not return, and nothing is to be run at the end of this process.
-    unsafe { libc::_exit(code) }
 }
 
 /// Everything that was written reaches what it was written to.

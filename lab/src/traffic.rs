@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
+use meikyo_spaces::netlink::{Netlink, NetlinkError};
+use meikyo_spaces::process;
 use rustix::thread::LinkNameSpaceType;
 use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
-use crate::netlink::{Netlink, NetlinkError};
 use crate::network;
-use crate::system;
 
 /// Something to be done or found out inside, in one go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -278,7 +278,7 @@ impl Inside {
     ) -> Result<T, TaskError> {
         let failed = self.failed(space, doing);
         let namespace = File::open(network::namespace_path(self.name(space))).map_err(&failed)?;
-        system::enter(&namespace, LinkNameSpaceType::Network).map_err(&failed)?;
+        process::enter(&namespace, LinkNameSpaceType::Network).map_err(&failed)?;
         open().map_err(&failed)
     }
 

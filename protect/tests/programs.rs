@@ -44,9 +44,13 @@ fn a_daemon() {
         place: read("MEIKYO_TEST_PLACE").parse().unwrap(),
         directory: PathBuf::from(read("MEIKYO_TEST_DIRECTORY")),
         is_founding: read("MEIKYO_TEST_FOUNDING") == "yes",
+        from: None,
         stalled_after: None,
         disk_rate: None,
         network_rate: None,
+        cpu_share: None,
+        room_for: None,
+        drain: None,
     };
     daemon::run(options, Box::new(|_| {})).unwrap();
 }
@@ -356,7 +360,23 @@ fn run_to_the_end(heat: Heat, site: &Site, ranks: &[usize]) {
     let is_well = launcher.wait().unwrap().success();
     assert!(is_well, "{}", fs::read_to_string(site.path("said")).unwrap());
     assert_eq!(begun_at(site), committed);
+    told_cost(site);
     assert!(fs::read(site.path("plate")).unwrap() == plate(steps), "another result");
+}
+
+/// What the program said of its last save is what a save of its arrays can have cost.
+fn told_cost(site: &Site) {
+    let said = fs::read_to_string(site.path("said")).unwrap();
+    let line = said.lines().find_map(|line| line.strip_prefix("the last save: "));
+    let numbers = line
+        .unwrap_or_else(|| panic!("{said}"))
+        .split(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let numbers: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let [milliseconds, ahead, residue] = numbers[..] else { panic!("{said}") };
+    assert!(milliseconds > 0.0 && milliseconds < 60_000.0, "{said}");
+    // Ahead of a save pages are copied as often as they were written.
+    let all = f64::from(u32::try_from((ROWS + 2) * (COLUMNS + 2) * 8 + 2 * 4_096).unwrap());
+    assert!(residue <= all && ahead.fract() == 0.0, "{said}");
 }
 
 /// The step that the program said it begins at.

@@ -21,11 +21,11 @@ use meikyo_checkpoint::shelf::{self, Changes, Done, Shelved, Stored};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
+use meikyo_spaces::Lan;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use serde::Serialize;
 
-use super::hosts::Hosts;
-use super::line;
+use super::line::{self, address};
 
 /// The host that is lost.
 const LOST: usize = 1;
@@ -81,7 +81,7 @@ pub(super) struct Figures {
 
 struct Group<'a> {
     case: &'a Case<'a>,
-    hosts: Hosts,
+    hosts: Lan,
     geometry: Geometry,
     images: Vec<Vec<u8>>,
     /// The hashes of the blocks of the images that were written whole.
@@ -89,6 +89,12 @@ struct Group<'a> {
     generation: Generation,
     key: JobKey,
     home: tempfile::TempDir,
+}
+
+/// The namespaces of a group; all of them go when the process lets go of them.
+fn network(case: &Case<'_>) -> Result<Lan, Failure> {
+    Lan::make(case.hosts, case.links, Some(case.rate))
+        .map_err(|error| Failure::new(error).hint("the kernel needs veth, bridge and tbf"))
 }
 
 /// Measures a group.
@@ -103,7 +109,7 @@ pub(super) fn measure(case: &Case<'_>) -> Result<Figures, Failure> {
         case,
         generation: WHOLE,
         hashes: images.iter().map(blocks).collect(),
-        hosts: Hosts::make(case.hosts, case.links, case.rate)?,
+        hosts: network(case)?,
         geometry: Geometry::new(layout, BLOCK_DEFAULT, lens)?,
         images,
         key: JobKey::from_pkcs8(&JobKey::generate()?)?,
@@ -219,9 +225,7 @@ impl Group<'_> {
         let schedule = Schedule::new(self.geometry.clone(), job.clone())?;
         let greeting = Greeting::new(purpose, 1, self.generation);
         let addresses: Vec<Vec<SocketAddr>> = (0..count)
-            .map(|host| {
-                (0..self.case.links).map(|link| self.hosts.address(host, link, port)).collect()
-            })
+            .map(|host| (0..self.case.links).map(|link| address(host, link, port)).collect())
             .collect();
         let patience = Duration::from_secs(30);
         let (key, stall) = (&self.key, STALL);
@@ -271,7 +275,7 @@ impl Group<'_> {
             Job::Encode => shelf::save(&shelved, schedule, image, links)?,
             Job::Update => {
                 let base = Stored::open(&self.directory_of(place, WHOLE))?;
-                let changes = Changes::find(&base, Some(&self.hashes[place]), image)?;
+                let changes = Changes::find(&base, Some(&self.hashes[place]), image, &pace)?;
                 shelf::update(&shelved, schedule, image, (&base, &changes), links)?
             }
             Job::Rebuild(_) | Job::RebuildOne { .. } => shelf::rebuild(&shelved, schedule, links)?,

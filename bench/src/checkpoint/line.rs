@@ -1,21 +1,25 @@
 //! What the links carry by themselves: every host sends plain TCP to its neighbour, all at once.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
 use meikyo_console::failure::Failure;
-
-use super::hosts::Hosts;
+use meikyo_spaces::Lan;
 
 /// Octets that are sent and received at once.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// The address of a host on a link.
+pub(super) fn address(host: usize, link: usize, port: u16) -> SocketAddr {
+    SocketAddr::new(Lan::address(host, link).into(), port)
+}
+
 /// Octets per second that each host's links carry together; the slowest host's.
 pub(super) fn measure(
-    hosts: &Hosts,
+    hosts: &Lan,
     count: usize,
     links: usize,
     bytes: usize,
@@ -29,7 +33,7 @@ pub(super) fn measure(
                 scope.spawn(move || -> std::io::Result<f64> {
                     hosts.enter(host)?;
                     let listeners: Vec<TcpListener> = (0..links)
-                        .map(|link| TcpListener::bind(hosts.address(host, link, port)))
+                        .map(|link| TcpListener::bind(address(host, link, port)))
                         .collect::<Result<_, _>>()?;
                     barrier.wait();
                     let next = (host + 1) % count;
@@ -37,8 +41,8 @@ pub(super) fn measure(
                     thread::scope(|scope| {
                         let mut lanes = Vec::new();
                         for (link, listener) in listeners.iter().enumerate() {
-                            let address = hosts.address(next, link, port);
-                            lanes.push(scope.spawn(move || send(address, bytes / links)));
+                            let next = address(next, link, port);
+                            lanes.push(scope.spawn(move || send(next, bytes / links)));
                             lanes.push(scope.spawn(move || receive(listener)));
                         }
                         lanes.into_iter().try_for_each(|lane| {
@@ -60,7 +64,7 @@ pub(super) fn measure(
     Ok(bytes / slowest)
 }
 
-fn send(address: std::net::SocketAddr, bytes: usize) -> std::io::Result<()> {
+fn send(address: SocketAddr, bytes: usize) -> std::io::Result<()> {
     let mut socket = TcpStream::connect(address)?;
     let piece = vec![7; PIECE_BYTES];
     let mut left = bytes;

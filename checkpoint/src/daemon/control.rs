@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use meikyo_units::SimTime;
+use meikyo_units::{Nanos, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::{Daemon, Input};
@@ -223,6 +223,33 @@ pub struct Status {
     pub cost: Option<Box<Cost>>,
     /// What was told last, or went wrong last.
     pub last: Option<String>,
+    /// The hosts' names, by place.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// How they protect each other.
+    #[serde(default)]
+    pub scheme: String,
+    /// What each host has of the newest committed generation, by place.
+    #[serde(default)]
+    pub stored: Vec<StoredPart>,
+    /// How long after the one before the newest generation was committed, in the same start of the program.
+    #[serde(default)]
+    pub every_seconds: Option<f64>,
+    /// The step that this host has copied last to the file system that all hosts share.
+    #[serde(default)]
+    pub drained_step: Option<u64>,
+    /// How long after the one before a step is copied there.
+    #[serde(default)]
+    pub drain_every_seconds: Option<f64>,
+}
+
+/// What a host has of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPart {
+    /// Octets of its image.
+    pub image_bytes: u64,
+    /// Octets of the parity that it keeps for others.
+    pub parity_bytes: u64,
 }
 
 /// Why a daemon did not answer.
@@ -537,7 +564,28 @@ impl Daemon {
                 .awaits_founders()
                 .or_else(|| self.awaits_starters())
                 .or_else(|| self.trouble.clone()),
+            names: self.options.job.names().to_vec(),
+            scheme: self.layout.scheme().to_string(),
+            stored: newest.map_or_else(Vec::new, |commit| self.stored_parts(&commit.lens)),
+            every_seconds: self.watched.every().map(Nanos::as_secs_f64),
+            drained_step: self.draining.as_ref().and_then(|draining| draining.done()),
+            drain_every_seconds: self
+                .draining
+                .as_ref()
+                .and_then(|draining| draining.interval(self.layout.hosts()))
+                .map(Nanos::as_secs_f64),
         }
+    }
+
+    fn stored_parts(&self, lens: &[u64]) -> Vec<StoredPart> {
+        let geometry = self.geometry(lens.to_vec());
+        let part = |image_bytes: &u64| StoredPart {
+            image_bytes: *image_bytes,
+            parity_bytes: geometry
+                .as_ref()
+                .map_or(0, |geometry| geometry.parity_blocks() * u64::from(geometry.block())),
+        };
+        lens.iter().map(part).collect()
     }
 
     fn awaits_founders(&self) -> Option<String> {

@@ -31,6 +31,10 @@ pub enum What {
     Lost,
     /// The program on this host runs and no longer saves.
     Stalled,
+    /// This host's image is on the file system that all hosts share.
+    Drained,
+    /// It could not be written there.
+    NotDrained,
 }
 
 impl What {
@@ -46,6 +50,8 @@ impl What {
             Self::Damaged => "checkpoint_damaged",
             Self::Lost => "checkpoint_lost",
             Self::Stalled => "checkpoint_stalled",
+            Self::Drained => "checkpoint_drained",
+            Self::NotDrained => "checkpoint_not_drained",
         }
     }
 }
@@ -76,23 +82,47 @@ pub(super) struct Watched {
     open: Option<(Opened, SimTime)>,
     /// Why the generation was given up that this host coordinated last.
     reason: Option<(Generation, String)>,
+    /// What was committed last, in which start of the program, when, and how long after the one before.
+    newest: Option<(Generation, u64, SimTime)>,
+    every: Option<Nanos>,
+}
+
+impl Watched {
+    /// How long after the one before the newest generation was committed.
+    pub(super) const fn every(&self) -> Option<Nanos> {
+        self.every
+    }
+
+    fn committed(&mut self, generation: Generation, run: u64, now: SimTime) {
+        if self.newest.is_some_and(|(newest, ..)| newest == generation) {
+            return;
+        }
+        let before = self.newest.replace((generation, run, now));
+        let same = before.filter(|(_, before, _)| *before == run);
+        self.every = same.map(|(_, _, then)| now.since(then));
+    }
 }
 
 impl Daemon {
-    fn tell(&mut self, what: What, generation: Option<Generation>, text: String) {
+    pub(super) fn tell(&mut self, what: What, generation: Option<Generation>, text: String) {
         let (reached, cost, span) = (None, None, None);
         (self.observer)(Happened { what, generation, reached, cost, span, text });
     }
 
     /// Notices what the group has agreed on since the last time.
     pub(super) fn watch(&mut self) {
+        let now = self.now();
+        let Some(charter) = self.member.charter() else { return };
+        if let Some(commit) = charter.newest().cloned() {
+            self.watched.committed(commit.generation, commit.reached.run, now);
+            self.drain(&commit);
+        }
         let Some(charter) = self.member.charter() else { return };
         let open = charter.open;
         let before = self.watched.open;
         if before.map(|(open, _)| open) == open {
             return;
         }
-        let now = self.now();
         self.watched.open = open.map(|open| (open, now));
         let (me, commits) = (self.options.place, charter.commits.clone());
         if let Some((ended, since)) = before

@@ -96,6 +96,11 @@ impl Storage {
         Ok(state.f_bavail.saturating_mul(state.f_frsize))
     }
 
+    /// Octets of all generations, whole or not.
+    pub(super) fn used(&self) -> io::Result<u64> {
+        used_in(&self.directory.join(GENERATIONS))
+    }
+
     /// Whether there are generations, whole or not.
     pub(super) fn has_generations(&self) -> io::Result<bool> {
         Ok(fs::read_dir(self.directory.join(GENERATIONS))?.next().is_some())
@@ -245,6 +250,22 @@ impl Storage {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Octets of the files in the directories of a directory.
+pub(super) fn used_in(directory: &Path) -> io::Result<u64> {
+    let mut used = 0;
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if !path.is_dir() {
+            continue;
+        }
+        for entry in fs::read_dir(path)? {
+            // Others may be deleting theirs.
+            used += entry?.metadata().map_or(0, |state| state.len());
+        }
+    }
+    Ok(used)
 }
 
 /// Takes room for a votes file beyond its end.

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use meikyo_units::{BitsPerSecond, Bytes, Nanos, in_one_line};
-use rustix::time::{ClockId, clock_gettime};
+use meikyo_units::{BitsPerSecond, Bytes, in_one_line};
 
 use super::network::{MEETING, Meet, Network};
 use super::storage::Storage;
@@ -17,7 +16,7 @@ use crate::exchange::{ExchangeError, ExchangeOptions};
 use crate::geometry::Geometry;
 use crate::increment::Hash;
 use crate::link::{Purpose, Wanted};
-use crate::pace::Pace;
+use crate::pace::{Pace, cpu_seconds};
 use crate::recovery::Prepared;
 use crate::schedule::{Job, Schedule};
 use crate::shelf::{self, Changes, OpenStoredError, ShelfError, Shelved, Stored};
@@ -191,7 +190,7 @@ impl Working {
             return Err(format!("generation {} has other blocks", base.generation.0));
         }
         let known = base.hashes.as_ref().map(|hashes| &hashes[..]);
-        let changes = Changes::find(&stored, known, image).map_err(|error| {
+        let changes = Changes::find(&stored, known, image, &self.disk).map_err(|error| {
             if error.kind() == io::ErrorKind::InvalidData {
                 damaged();
             }
@@ -225,13 +224,4 @@ impl Working {
         }
         Ok(())
     }
-}
-
-/// Processor seconds of this process so far, the kernel's for it included.
-fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let nanos = u64::try_from(time.tv_nsec).ok().zip(u64::try_from(time.tv_sec).ok());
-    nanos.map_or(0.0, |(nanos, seconds)| {
-        (Nanos::from_secs(seconds) + Nanos::new(nanos)).as_secs_f64()
-    })
 }

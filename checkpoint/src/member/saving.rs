@@ -11,6 +11,7 @@ use crate::charter::{Change, Commit, Generation, Opened, Reached};
 #[derive(Debug)]
 pub(super) struct Saving {
     reached: Reached,
+    drains: bool,
     begun: Option<Opened>,
     /// The life of each host's daemon when it was begun.
     lives: Vec<Option<u64>>,
@@ -25,9 +26,10 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    pub(super) fn new(reached: Reached, hosts: usize, deadline: SimTime) -> Self {
+    pub(super) fn new(reached: Reached, drains: bool, hosts: usize, deadline: SimTime) -> Self {
         Self {
             reached,
+            drains,
             begun: None,
             lives: vec![None; hosts],
             snapped: vec![None; hosts],
@@ -45,7 +47,8 @@ impl Saving {
 
     pub(super) fn wanted(&self, coordinator: usize, life: u64) -> Option<Change> {
         let Some(begun) = self.begun else {
-            return Some(Change::Begin { reached: self.reached, coordinator, life });
+            let Self { reached, drains, .. } = *self;
+            return Some(Change::Begin { reached, coordinator, life, drains });
         };
         if self.failed.is_some() {
             return Some(Change::Abort(begun.generation));
@@ -73,8 +76,8 @@ impl Saving {
 }
 
 const fn commit(opened: Opened, lens: Vec<u64>, manifests: Vec<Option<u32>>) -> Commit {
-    let Opened { generation, reached, version, .. } = opened;
-    Commit { generation, reached, version, lens, manifests }
+    let Opened { generation, reached, version, drains, .. } = opened;
+    Commit { generation, reached, version, lens, manifests, drains }
 }
 
 /// A generation whose coordinator is gone.

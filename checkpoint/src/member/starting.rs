@@ -48,6 +48,11 @@ impl Member {
         self.starting = None;
     }
 
+    /// The next program that begins goes on from this generation, whatever is newer: say the same on all hosts.
+    pub const fn insist(&mut self, generation: Generation) {
+        self.insisted = Some(generation);
+    }
+
     /// Places where the program has not begun yet, while it waits here.
     pub fn awaited_starters(&self) -> Vec<usize> {
         let me = self.options.place;
@@ -69,16 +74,36 @@ impl Member {
         silent: &[usize],
         is_confirmed: bool,
     ) {
+        let insisted = match self.insisted {
+            None => None,
+            // What a minority remembers may be freed by now.
+            Some(_) if !is_confirmed => return,
+            Some(generation) => {
+                let commits =
+                    self.charter().map(|charter| &charter.commits[..]).unwrap_or_default();
+                let kept: Vec<Generation> =
+                    commits.iter().map(|commit| commit.generation).collect();
+                let found = commits.iter().find(|commit| commit.generation == generation);
+                let Some(reached) = found.map(|commit| commit.reached) else {
+                    if self.starting.is_some() {
+                        self.tell(Event::NotCommitted(generation, kept));
+                    }
+                    return;
+                };
+                Some((Some(generation), reached))
+            }
+        };
         let Some(starting) = &mut self.starting else { return };
-        let (generation, reached) = match restart {
-            Restart::Nothing => (None, Reached::default()),
-            Restart::From { generation, reached, is_committed: true, .. }
+        let (generation, reached) = match (insisted, restart) {
+            (Some(insisted), _) => insisted,
+            (None, Restart::Nothing) => (None, Reached::default()),
+            (None, Restart::From { generation, reached, is_committed: true, .. })
                 if Some(*generation) == newest || silent.is_empty() =>
             {
                 (Some(*generation), *reached)
             }
             // Whoever carries out the task says why there is nothing to go on from.
-            Restart::From { .. } | Restart::Lost { .. } => return,
+            (None, Restart::From { .. } | Restart::Lost { .. }) => return,
         };
         if is_confirmed && starting.found.is_none() {
             starting.found = Some(Origin { generation, reached, newest });
@@ -97,6 +122,7 @@ impl Member {
                 starting.run = Some(start.run);
                 starting.beginning.joined.told = Some(origin);
                 starting.found = Some(origin);
+                self.insisted = None;
                 self.tasks.push_back(Task::Started { program, run: start.run, origin });
             }
             return;

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::exchange::Blocks as _;
 use crate::increment::{Hash, hash_of};
+use crate::pace::Pace;
 
 use super::Stored;
 
@@ -16,18 +17,27 @@ pub struct Changes {
 
 impl Changes {
     /// Compares an image with a stored one of the same length: by hashes of its blocks where they are known, and else
-    /// by reading it.
+    /// by reading it. Nothing is written, so that the pace limits only what of a processor is taken.
     ///
     /// # Errors
     /// When the stored image has to be read and cannot be, or is damaged.
     ///
     /// # Panics
     /// If the images differ in length.
-    pub fn find(base: &Stored, known: Option<&[Hash]>, image: &[u8]) -> io::Result<Self> {
+    pub fn find(
+        base: &Stored,
+        known: Option<&[Hash]>,
+        image: &[u8],
+        pace: &Pace,
+    ) -> io::Result<Self> {
         let (geometry, place) = (base.geometry(), base.manifest().place);
         assert_eq!(image.len() as u64, geometry.lens()[place], "images of one length are compared");
         let block = usize::try_from(geometry.block()).expect("a block fits memory");
-        let hashes: Vec<Hash> = image.chunks(block).map(hash_of).collect();
+        let hash = |octets: &[u8]| {
+            pace.rest();
+            hash_of(octets)
+        };
+        let hashes: Vec<Hash> = image.chunks(block).map(hash).collect();
         let known = known.filter(|known| known.len() == hashes.len());
         let mut scratch = Vec::new();
         let compare = |(index, octets): (u64, &[u8])| {

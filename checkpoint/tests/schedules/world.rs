@@ -534,6 +534,7 @@ impl World {
                 self.seen.false_deaths += u64::from(!is_away);
             }
             Event::Lost(..) => self.seen.lost += 1,
+            Event::NotCommitted(..) => panic!("no host insists on a generation"),
             Event::Committed(_)
             | Event::Busy
             | Event::Damaged(_)

@@ -161,6 +161,13 @@ pub(crate) const USAGES: &[Usage] = &[
     ),
     done("checkpoint key", &["meikyo checkpoint key --out job.key"]),
     done(
+        "checkpoint run",
+        &[
+            "meikyo checkpoint run --local 4 --directory /var/tmp/job -- mpiexec -n 4 ./heat 1000 1000 100000 100 plate",
+            "meikyo checkpoint run --cluster cluster.toml --on 'node[1-8]' --directory /local/job -- mpiexec -n 64 ./heat",
+        ],
+    ),
+    done(
         "checkpoint daemon",
         &["meikyo checkpoint daemon --job job.toml --host node1 --directory /var/tmp/ckpt --found"],
     ),
@@ -180,7 +187,11 @@ pub(crate) const USAGES: &[Usage] = &[
     ),
     done(
         "checkpoint restart",
-        &["meikyo checkpoint restart --directory /var/tmp/ckpt --out state.bin"],
+        &[
+            "meikyo checkpoint restart --directory /var/tmp/job",
+            "meikyo checkpoint restart --directory /var/tmp/job --on 'node[1-7],node9' -- mpiexec -n 56 ./heat",
+            "meikyo checkpoint restart --directory /var/tmp/ckpt --out state.bin",
+        ],
     ),
     done("mark", &["meikyo mark 'threshold changed to 20 %'"]),
     asks(

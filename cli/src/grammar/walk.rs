@@ -91,8 +91,8 @@ fn a_cluster_file_is_an_option_of_that_name() {
         let is_cluster = env(argument) == Some("MEIKYO_CLUSTER")
             || argument.get_long() == Some("cluster")
             || argument.get_help().is_some_and(|help| help.to_string() == "The cluster file");
-        // What `serve` and `checkpoint plan` can do without has no default.
-        let optional = matches!(verb, "serve" | "checkpoint plan");
+        // What `serve`, `checkpoint plan` and `checkpoint run` can do without has no default.
+        let optional = matches!(verb, "serve" | "checkpoint plan" | "checkpoint run");
         let is_right = argument.get_long() == Some("cluster")
             && value_name(argument) == Some("FILE")
             && (optional || env(argument) == Some("MEIKYO_CLUSTER"));
@@ -150,6 +150,7 @@ const WITHOUT_JSON: &[&str] = &[
     "lab mend",
     "lab down",
     "checkpoint key",
+    "checkpoint run",
     "checkpoint daemon",
     "checkpoint save",
     "mark",

@@ -5,7 +5,11 @@ mod key;
 mod plan;
 mod program;
 mod recorded;
+pub(crate) mod roles;
+mod run;
+mod site;
 mod status;
+mod watch;
 
 use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
@@ -24,6 +28,11 @@ enum What {
     Plan(Box<plan::PlanArgs>),
     /// Make the key that all hosts of a job share, readable by its owner only
     Key(key::KeyArgs),
+    /// Run a program with daemons on all its hosts, and end as it does
+    ///
+    /// COMMAND is started on the first host; mpiexec of MPICH and Open MPI finds the others there. When a host is lost,
+    /// the program is ended, and `restart` goes on from the newest checkpoint.
+    Run(Box<run::RunArgs>),
     /// Run the daemon of one host until it is killed
     Daemon(daemon::DaemonArgs),
     /// Show the state of a daemon and its group; exit 1 if a host does not answer or this one is no
@@ -33,7 +42,7 @@ enum What {
     Save(program::SaveArgs),
     /// Verify every block of this host's newest generation; exit 1 if one is damaged
     Verify(program::VerifyArgs),
-    /// Write this host's image of the newest generation into a file, to restart from it
+    /// Go on with a job of `run`, from its newest checkpoint; or, with --out, write a host's image of it into a file
     Restart(program::RestartArgs),
 }
 
@@ -45,6 +54,7 @@ pub(crate) fn run(args: &CheckpointArgs) -> Result<Answer, Failure> {
     match &args.what {
         What::Plan(args) => plan::run(args),
         What::Key(args) => key::run(args),
+        What::Run(args) => run::run(args),
         What::Daemon(args) => daemon::run(args),
         What::Status(args) => status::run(args),
         What::Save(args) => program::save(args),

@@ -8,7 +8,7 @@ use meikyo_units::{BitsPerSecond, Bytes};
 /// Checkpoint and rebuild groups of emulated hosts over shaped links, compared with the line rate
 /// and the model.
 ///
-/// Hosts are network namespaces with links that `tc` shapes; this needs root. Without --hosts a table of
+/// Hosts are network namespaces with links that token buckets shape; this needs root. Without --hosts a table of
 /// groups is measured.
 #[derive(Debug, Args)]
 pub struct CheckpointBenchArgs {

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use meikyo_spaces::process;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
@@ -14,7 +15,6 @@ use super::PROGRAMS_INSIDE;
 use crate::blueprint::{Role, Space};
 use crate::network;
 use crate::protocol::Start;
-use crate::system;
 
 /// Names and addresses of all hosts.
 pub(crate) const HOSTS_FILE: &str = "/run/meikyo/hosts";
@@ -54,11 +54,11 @@ pub(crate) fn command(start: &Start) -> io::Result<Command> {
         }
     };
     let enter = move || match &space {
-        None => system::new_session(),
+        None => process::new_session(),
         Some((namespace, name)) => {
-            system::new_session()?;
-            system::enter(namespace, LinkNameSpaceType::Network)?;
-            system::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUTS)?;
+            process::new_session()?;
+            process::enter(namespace, LinkNameSpaceType::Network)?;
+            process::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUTS)?;
             rustix::system::sethostname(name)?;
             mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
             mount(c"sys", c"/sys", c"sysfs", MountFlags::empty(), None)?;

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 
+use meikyo_spaces::process;
 use rustix::process::Signal;
 
 use crate::blueprint::Blueprint;
@@ -213,12 +214,12 @@ impl Server<'_> {
                 if let [signal] = *frame.bytes
                     && let Some(signal) = Signal::from_named_raw(signal.into())
                 {
-                    system::signal_group(session.process, signal);
+                    process::signal_group(session.process, signal);
                 }
             }
             Kind::Abandon => {
                 if let Some(session) = self.sessions.remove(&id) {
-                    system::signal_group(session.process, Signal::KILL);
+                    process::signal_group(session.process, Signal::KILL);
                 }
             }
             Kind::Credit => {
@@ -315,7 +316,7 @@ impl Server<'_> {
 
     /// Notes which commands have ended. Processes that lost their parents are ours, too.
     fn reap(&mut self) {
-        while let Some(ended) = system::reap() {
+        while let Some(ended) = process::reap() {
             let mut sessions = self.sessions.values_mut();
             if let Some(session) =
                 sessions.find(|session| session.process == ended.id && session.code.is_none())

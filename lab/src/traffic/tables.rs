@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Counters, Done, Entry, Inside, TaskError};
-use crate::blueprint::{BRIDGE, Role};
-use crate::netlink::{
+use meikyo_spaces::links;
+use meikyo_spaces::netlink::{
     IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, Message, Netlink, RTM_GETLINK,
     RTM_NEWLINK, attributes,
 };
-use crate::network;
+
+use super::{Counters, Done, Entry, Inside, TaskError};
+use crate::blueprint::{BRIDGE, Role};
 
 const RTM_GETNEIGH: u16 = 30;
 const NDA_LLADDR: u16 = 2;
@@ -137,9 +138,9 @@ pub(super) fn set_cable(inside: &Inside, place: usize, up: bool) -> Result<(), T
     for end in &cable.ends {
         let what = format!("`{}` {}", end.device, if up { "up" } else { "down" });
         let message = if up {
-            network::set_link(what, end.index, None, true)
+            links::set_link(what, end.index, None, true)
         } else {
-            network::set_link_down(what, end.index)
+            links::set_link_down(what, end.index)
         };
         let is_switch = matches!(inside.blueprint.spaces[end.space].role, Role::Switch(_));
         if is_switch {
@@ -149,7 +150,7 @@ pub(super) fn set_cable(inside: &Inside, place: usize, up: bool) -> Result<(), T
     }
     for end in &cable.ends {
         let mut netlink = inside.netlink(end.space)?;
-        network::await_state(&mut netlink, [end.index].into(), up)
+        links::await_state(&mut netlink, [end.index].into(), up)
             .map_err(inside.refused(end.space))?;
     }
     Ok(())

@@ -1,13 +1,16 @@
 //! `meikyo checkpoint daemon`: the daemon of one host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use meikyo_checkpoint::daemon::{self, DaemonError, DaemonOptions, JobFile, JobFileError};
+use meikyo_checkpoint::daemon::{
+    self, DaemonError, DaemonOptions, DrainOptions, JobFile, JobFileError,
+};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
-use meikyo_units::{BitsPerSecond, Nanos};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
+use super::plan::MTBF;
 use super::recorded::RecordedArgs;
 
 /// The job, and this host's part in it.
@@ -25,6 +28,21 @@ pub(crate) struct DaemonArgs {
     /// Found the group: start all daemons once with this option when the job begins
     #[arg(long)]
     found: bool,
+    /// A program that begins goes on from this generation instead of the newest; give the same one on all hosts
+    #[arg(long, value_name = "N", conflicts_with = "found")]
+    generation: Option<u64>,
+    /// End when standard input does: for launchers, whose end it is
+    #[arg(long)]
+    with_input: bool,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    recorded: RecordedArgs,
+}
+
+/// What a daemon is limited to.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Limits {
     /// Tell that a program with the library is stalled when it runs and has saved nothing for so long
     /// [default: a minute at least, and five times the longest span between two of its saves]
     #[arg(long, value_name = "SPAN")]
@@ -35,8 +53,63 @@ pub(crate) struct DaemonArgs {
     /// Send at most so much to other hosts, for example 500Mbit/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     network_rate: Option<BitsPerSecond>,
-    #[command(flatten)]
-    recorded: RecordedArgs,
+    /// Take at most so many per cent of one processor, 1 to 10000
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    cpu: Option<u16>,
+    /// Check before anything runs that the program's checkpoints fit the disk: the data of one host
+    #[arg(long, value_name = "SIZE")]
+    bytes: Option<Bytes>,
+    /// Copy checkpoints to this directory of a file system that all hosts share, each job to its own
+    #[arg(long, value_name = "DIR")]
+    drain: Option<PathBuf>,
+    /// Write at most so much to it from each host
+    #[arg(long, value_name = "RATE", requires = "drain", value_parser = rate)]
+    drain_rate: Option<BitsPerSecond>,
+    /// Copy there after so long [default: Daly's, from what it takes]
+    #[arg(long, value_name = "SPAN", requires = "drain")]
+    drain_every: Option<Nanos>,
+    /// Keep so many there that are whole, and delete those that are older
+    #[arg(long, value_name = "N", requires = "drain", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    drain_keep: u16,
+    /// Mean time between failures of one host, for the time between two copies there
+    #[arg(long, value_name = "SPAN", default_value = MTBF)]
+    mtbf: Nanos,
+}
+
+impl Limits {
+    /// As they are given to a daemon.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let named = [
+            ("--stalled-after", self.stalled_after.map(|span| span.to_string())),
+            ("--disk-rate", self.disk_rate.map(|rate| rate.to_string())),
+            ("--network-rate", self.network_rate.map(|rate| rate.to_string())),
+            ("--cpu", self.cpu.map(|percent| percent.to_string())),
+            ("--bytes", self.bytes.map(|bytes| bytes.to_string())),
+            ("--drain", self.drain.as_deref().map(absolute)),
+            ("--drain-rate", self.drain_rate.map(|rate| rate.to_string())),
+            ("--drain-every", self.drain_every.map(|span| span.to_string())),
+            ("--drain-keep", self.drain.as_ref().map(|_| self.drain_keep.to_string())),
+            ("--mtbf", Some(self.mtbf.to_string())),
+        ];
+        let given = named.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
+    fn drain(&self) -> Option<DrainOptions> {
+        Some(DrainOptions {
+            directory: self.drain.clone()?,
+            rate: self.drain_rate,
+            every: self.drain_every,
+            keep: self.drain_keep.into(),
+            between_failures: self.mtbf,
+        })
+    }
+}
+
+/// A path that means the same in another directory.
+fn absolute(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into_owned()
 }
 
 /// Runs the daemon until the process is killed.
@@ -59,16 +132,23 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
     })?;
     output::say(&format!("{} is place {place} of {}", args.host, job.names().len()));
     let (directory, is_founding) = (args.directory.clone(), args.found);
-    let DaemonArgs { stalled_after, disk_rate, network_rate, .. } = *args;
+    let Limits { stalled_after, disk_rate, network_rate, .. } = args.limits;
+    if args.with_input {
+        std::thread::spawn(end_with_input);
+    }
     let observer = args.recorded.observer(&args.host)?;
     let options = DaemonOptions {
         job,
         place,
         directory,
         is_founding,
+        from: args.generation,
         stalled_after,
         disk_rate,
         network_rate,
+        cpu_share: args.limits.cpu.map(|percent| f64::from(percent) / 100.0),
+        room_for: args.limits.bytes,
+        drain: args.limits.drain(),
     };
     daemon::run(options, observer).map_err(|error| match &error {
         DaemonError::Founded { .. } => Failure::new(error).hint("leave `--found` out"),
@@ -80,9 +160,20 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
         }
         DaemonError::OtherJob { .. } => Failure::new(error)
             .hint("name another `--directory`, or the job file for which it was written"),
+        DaemonError::Room { .. } => Failure::new(error).hint(
+            "name a directory with more room; `--bytes` says what the program saves on one host",
+        ),
         DaemonError::Directory { .. } => Failure::new(error),
     })?;
     Ok(Answer::Yes)
+}
+
+/// Whoever started the daemon holds the other end of its standard input, and ends the daemon with it.
+#[expect(clippy::exit, reason = "a daemon may be killed at any moment, and runs until it is")]
+fn end_with_input() {
+    // What is written there means nothing; that it cannot be read is its end, too.
+    drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+    std::process::exit(0);
 }
 
 /// Slower than this, a host that waits for its turn to send a block would be taken for one that hangs.

@@ -15,6 +15,15 @@ use serde_json::{Value, json};
 
 use crate::verbs::config;
 
+/// A host fails once in this time, where nobody knows better.
+pub(super) const MTBF: &str = "365d";
+
+/// From a host's failure until another stands ready.
+pub(super) const DETECTION: Nanos = Nanos::from_secs(2);
+
+/// How many per cent of its speed a program loses while its checkpoint is written behind it.
+pub(super) const INTERFERENCE_PERCENT: u8 = 5;
+
 /// Hosts of a group when there are as many and nothing else is asked for: the size of the paper's
 /// cluster, where parity takes a seventh of the image.
 const GROUP: usize = 8;
@@ -68,17 +77,17 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SPAN", default_value = "10ms")]
     commit: Nanos,
     /// Mean time between failures of one host
-    #[arg(long, value_name = "SPAN", default_value = "365d")]
+    #[arg(long, value_name = "SPAN", default_value = MTBF)]
     mtbf: Nanos,
     /// Time from a host's failure until it is detected and a replacement is ready
-    #[arg(long, value_name = "SPAN", default_value = "2s")]
+    #[arg(long, value_name = "SPAN", default_value_t = DETECTION)]
     detection: Nanos,
     /// Number of hosts of a group that may be lost at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     survive: u8,
     /// The percentage by which a program slows down while its checkpoint is written in the
     /// background
-    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = INTERFERENCE_PERCENT, value_parser = clap::value_parser!(u8).range(0..=100))]
     interference: u8,
     /// Print one JSON document
     #[arg(long)]

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_checkpoint::daemon::{Answer as Told, Request, ask};
+use meikyo_checkpoint::drain;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, bytes_text};
 use serde_json::json;
+
+use super::run;
 
 /// What is handed over.
 #[derive(Debug, Args)]
@@ -18,11 +21,14 @@ pub(crate) struct SaveArgs {
     #[arg(long, default_value_t = 0, env = "MEIKYO_CHECKPOINT_RUN")]
     run: u64,
     /// The program's own number of the step, the same on all hosts
-    #[arg(long)]
-    step: u64,
+    #[arg(long, required_unless_present = "drained")]
+    step: Option<u64>,
     /// File with the state of this host's part of the program
-    #[arg(long, value_name = "FILE")]
-    image: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "drained")]
+    image: Option<PathBuf>,
+    /// Instead of both, this host's file of a checkpoint that was copied to a shared file system (`daemon --drain`)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["step", "image", "run"])]
+    drained: Option<PathBuf>,
 }
 
 /// Whose newest generation is verified, and how it is told.
@@ -39,18 +45,24 @@ pub(crate) struct VerifyArgs {
 /// What is gone on from.
 #[derive(Debug, Args)]
 pub(crate) struct RestartArgs {
-    /// The daemon's directory
+    /// The directory of the job; with --out, that of the host's daemon
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
-    /// The file to write the image to
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-    /// Restart from this generation instead of the newest; give the same one on all hosts
+    /// Only write this host's image to this file, for a program that is started in another way
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "command"])]
+    out: Option<PathBuf>,
+    /// Restart from this generation instead of the newest; with --out, give the same one on all hosts
     #[arg(long, value_name = "N")]
     generation: Option<u64>,
+    /// Go on on these hosts, as many as before: who stays keeps its place, and what others lack is rebuilt
+    #[arg(long, value_name = "HOSTS")]
+    on: Option<String>,
     /// Print one JSON document
-    #[arg(long)]
+    #[arg(long, requires = "out")]
     json: bool,
+    /// Start this in place of the command that `run` was given, for example with another number of ranks
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
 /// Asks a daemon; what it refuses is a failure.
@@ -79,8 +91,25 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Hands a step over.
 pub(super) fn save(args: &SaveArgs) -> Result<Answer, Failure> {
-    let request = Request::Save { run: args.run, step: args.step, image: absolute(&args.image)? };
+    let (Some(step), Some(image)) = (args.step, &args.image) else { return save_drained(args) };
+    let request = Request::Save { run: args.run, step, image: absolute(image)? };
     match asked(&args.directory, &request)? {
+        Told::Snapped { .. } => Ok(Answer::Yes),
+        _ => unexpected(),
+    }
+}
+
+/// Hands over what was drained, once every block of it has been compared with its checksum.
+fn save_drained(args: &SaveArgs) -> Result<Answer, Failure> {
+    let from = args.drained.as_ref().ok_or_else(|| Failure::new("nothing is handed over"))?;
+    let image = absolute(&args.directory)?.join("drained");
+    let saved = drain::restore(from, &image).map_err(Failure::from).and_then(|reached| {
+        let (run, step, image) = (reached.run, reached.step, image.clone());
+        asked(&args.directory, &Request::Save { run, step, image })
+    });
+    // The daemon has read it, or nobody will.
+    drop(std::fs::remove_file(&image));
+    match saved? {
         Told::Snapped { .. } => Ok(Answer::Yes),
         _ => unexpected(),
     }
@@ -104,9 +133,17 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Answer, Failure> {
     Ok(if damaged_blocks == 0 { Answer::Yes } else { Answer::No })
 }
 
-/// Writes the image of the newest generation.
+/// Goes on with a job, or writes the image of the newest generation.
 pub(super) fn restart(args: &RestartArgs) -> Result<Answer, Failure> {
-    let request = Request::Restore { to: absolute(&args.out)?, generation: args.generation };
+    let Some(out) = &args.out else {
+        return run::restart(&run::Again {
+            directory: &args.directory,
+            generation: args.generation,
+            on: args.on.as_deref(),
+            command: &args.command,
+        });
+    };
+    let request = Request::Restore { to: absolute(out)?, generation: args.generation };
     let Told::Restored { generation, run, step, bytes } = asked(&args.directory, &request)? else {
         return unexpected();
     };

@@ -1,16 +1,15 @@
 //! `meikyo lab exec`: a command on a host.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::PrintError;
 use meikyo_lab::{Invocation, RunError, Streams};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use super::{UP, Which};
+use crate::signals;
 
 /// Arguments of `meikyo lab exec`.
 #[derive(Debug, Args)]
@@ -47,7 +46,7 @@ pub(super) fn run(args: &ExecArgs) -> Result<Answer, Failure> {
         input: io::stdin().as_fd().try_clone_to_owned().ok(),
         output: &mut io::stdout(),
         errors: &mut io::stderr(),
-        signals: Some(signals()?),
+        signals: Some(signals::stream()?),
     };
     match meikyo_lab::attach(&args.which.directory()?, &invocation, streams) {
         Ok(code) => Ok(Answer::Exit(code)),
@@ -71,30 +70,4 @@ fn refused(args: &ExecArgs) -> Result<String, Failure> {
         "a lab has the programs of this machine: install `{program}` here, or give its directory to \
          `meikyo lab up` by `--read DIR`"
     ))
-}
-
-/// A stream on which every signal that a command could want comes as a byte.
-fn signals() -> Result<UnixStream, Failure> {
-    let (read, write) = UnixStream::pair()?;
-    write.set_nonblocking(true)?;
-    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2] {
-        let byte = [u8::try_from(signal)?];
-        let pipe = write.try_clone()?;
-        let (said, own) = UnixStream::pair()?;
-        signal_hook::low_level::pipe::register(signal, own)?;
-        std::thread::Builder::new()
-            .name(format!("signal-{signal}"))
-            .spawn(move || pass_on(&said, &pipe, byte))?;
-    }
-    Ok(read)
-}
-
-/// Passes every wake-up of a signal on as that signal's byte, as long as there is a reader.
-fn pass_on(mut said: &UnixStream, mut pipe: &UnixStream, byte: [u8; 1]) {
-    let mut wake = [0];
-    while matches!(io::Read::read(&mut said, &mut wake), Ok(1)) {
-        if pipe.write_all(&byte).is_err() {
-            return;
-        }
-    }
 }

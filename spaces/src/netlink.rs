@@ -6,20 +6,29 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::system;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-pub(crate) const NLM_F_REQUEST: u16 = 0x1;
+/// A message that wants something.
+pub const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
 const NLM_F_DUMP: u16 = 0x300;
-pub(crate) const NLM_F_CREATE: u16 = 0x400;
-pub(crate) const NLM_F_EXCL: u16 = 0x200;
+/// What is not there is made.
+pub const NLM_F_CREATE: u16 = 0x400;
+/// What is there already is an error.
+pub const NLM_F_EXCL: u16 = 0x200;
 
-pub(crate) const RTM_NEWLINK: u16 = 16;
-pub(crate) const RTM_GETLINK: u16 = 18;
-pub(crate) const IFLA_IFNAME: u16 = 3;
-pub(crate) const IFLA_LINKINFO: u16 = 18;
-pub(crate) const IFLA_INFO_KIND: u16 = 1;
-pub(crate) const IFLA_INFO_DATA: u16 = 2;
+/// A device is made or changed.
+pub const RTM_NEWLINK: u16 = 16;
+/// Devices are asked for.
+pub const RTM_GETLINK: u16 = 18;
+/// The name of a device.
+pub const IFLA_IFNAME: u16 = 3;
+/// What is particular to its kind.
+pub const IFLA_LINKINFO: u16 = 18;
+/// The kind, as a text.
+pub const IFLA_INFO_KIND: u16 = 1;
+/// The settings of that kind.
+pub const IFLA_INFO_DATA: u16 = 2;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -55,14 +64,14 @@ pub enum NetlinkError {
 
 /// One message, and what it is for when it fails.
 #[derive(Debug, Clone)]
-pub(crate) struct Message {
+pub struct Message {
     bytes: Vec<u8>,
     what: String,
 }
 
 impl Message {
     /// A message with its fixed part.
-    pub(crate) fn new(what: impl Into<String>, kind: u16, flags: u16, body: &[u8]) -> Self {
+    pub fn new(what: impl Into<String>, kind: u16, flags: u16, body: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&(flags | NLM_F_REQUEST).to_ne_bytes());
@@ -71,25 +80,28 @@ impl Message {
     }
 
     /// Adds an attribute.
-    pub(crate) fn with(mut self, kind: u16, value: &[u8]) -> Self {
+    pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
         self.put(kind, value);
         self
     }
 
     /// Adds an attribute that is a number of 32 bits.
-    pub(crate) fn with_u32(self, kind: u16, value: u32) -> Self {
+    pub fn with_u32(self, kind: u16, value: u32) -> Self {
         self.with(kind, &value.to_ne_bytes())
     }
 
     /// Adds an attribute that is a text that ends with a zero.
-    pub(crate) fn with_text(self, kind: u16, text: &str) -> Self {
+    pub fn with_text(self, kind: u16, text: &str) -> Self {
         let mut value = text.as_bytes().to_vec();
         value.push(0);
         self.with(kind, &value)
     }
 
     /// Adds attributes within an attribute.
-    pub(crate) fn nest(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+    ///
+    /// # Panics
+    /// If they have 64 KiB together.
+    pub fn nest(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.bytes.len();
         self.put(kind | NLA_F_NESTED, &[]);
         let mut filled = fill(self);
@@ -99,7 +111,7 @@ impl Message {
     }
 
     /// Adds bytes as they are: the fixed part of a message within a message.
-    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
+    pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
         self
     }
@@ -123,22 +135,31 @@ impl Message {
 
 /// A routing socket.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub struct Netlink {
     socket: OwnedFd,
     sequence: u32,
 }
 
 impl Netlink {
     /// A socket of the namespace that the calling thread is in.
-    pub(crate) fn open() -> Result<Self, NetlinkError> {
-        let socket = system::netlink_socket().map_err(NetlinkError::Socket)?;
+    ///
+    /// # Errors
+    /// When there can be none.
+    pub fn open() -> Result<Self, NetlinkError> {
+        // No protocol is NETLINK_ROUTE.
+        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+        let socket = rustix::net::socket_with(family, SocketType::RAW, flags, None)
+            .map_err(|error| NetlinkError::Socket(error.into()))?;
         Ok(Self { socket, sequence: 0 })
     }
 
     /// Sends the messages and waits until the kernel has carried them out.
     ///
     /// The first that is refused ends it; those after it in the same batch may have been carried out.
-    pub(crate) fn apply(&mut self, messages: Vec<Message>) -> Result<(), NetlinkError> {
+    ///
+    /// # Errors
+    /// What the kernel refuses, or that the socket fails.
+    pub fn apply(&mut self, messages: Vec<Message>) -> Result<(), NetlinkError> {
         let mut messages = messages.into_iter().peekable();
         while messages.peek().is_some() {
             let (mut batch, mut whats) = (Vec::new(), Vec::new());
@@ -158,10 +179,15 @@ impl Netlink {
                     break;
                 }
             }
-            system::send(&self.socket, &batch).map_err(NetlinkError::Socket)?;
+            self.send(&batch)?;
             self.await_acknowledgement(first, &whats)?;
         }
         Ok(())
+    }
+
+    fn send(&self, bytes: &[u8]) -> Result<(), NetlinkError> {
+        let sent = rustix::net::send(&self.socket, bytes, SendFlags::empty());
+        sent.map(drop).map_err(|error| NetlinkError::Socket(error.into()))
     }
 
     fn await_acknowledgement(&self, first: u32, whats: &[String]) -> Result<(), NetlinkError> {
@@ -190,7 +216,10 @@ impl Netlink {
     }
 
     /// Everything that the kernel has of a kind: `take` gets the body of each answer.
-    pub(crate) fn dump(
+    ///
+    /// # Errors
+    /// What the kernel refuses, or that the socket fails.
+    pub fn dump(
         &mut self,
         mut message: Message,
         mut take: impl FnMut(&[u8]),
@@ -198,7 +227,7 @@ impl Netlink {
         self.sequence += 1;
         let asked = self.sequence;
         message.finish(asked, NLM_F_DUMP);
-        system::send(&self.socket, &message.bytes).map_err(NetlinkError::Socket)?;
+        self.send(&message.bytes)?;
         loop {
             let (mut done, mut refused) = (false, None);
             self.receive(|kind, sequence, body| match kind {
@@ -222,7 +251,8 @@ impl Netlink {
     /// Receives once: one or more messages, by kind, sequence and body.
     fn receive(&self, mut take: impl FnMut(u16, u32, &[u8])) -> Result<(), NetlinkError> {
         let mut buffer = vec![0; ANSWER_BYTES_MAX];
-        let length = system::receive(&self.socket, &mut buffer).map_err(NetlinkError::Socket)?;
+        let received = rustix::net::recv(&self.socket, &mut buffer, RecvFlags::empty());
+        let (length, _) = received.map_err(|error| NetlinkError::Socket(error.into()))?;
         let mut rest = &buffer[..length];
         while !rest.is_empty() {
             let Some((header, _)) = rest.split_first_chunk::<HEADER_BYTES>() else {
@@ -242,7 +272,7 @@ impl Netlink {
 }
 
 /// The attributes of an answer, by kind.
-pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let (&[l0, l1, k0, k1], _) = rest.split_first_chunk::<4>()?;

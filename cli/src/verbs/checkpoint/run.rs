@@ -1,0 +1,243 @@
+//! `meikyo checkpoint run` and `restart`: daemons and a program on all hosts of a job, from its begin to its end.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use meikyo_checkpoint::drain::{self, Drained};
+use meikyo_checkpoint::geometry::{BLOCK_MAX, BLOCK_MIN};
+use meikyo_checkpoint::layout::{HOSTS_MAX, Layout, ParseSchemeError, Scheme};
+use meikyo_cluster::{DeviceKind, load, unfold};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_spaces::Lan;
+use meikyo_units::{Bytes, Nanos};
+
+use super::daemon::Limits;
+use super::site::{Host, Site, Way};
+use super::watch;
+use crate::verbs::config;
+
+/// Asks nothing, and notices within a quarter of a minute that a host has gone.
+const SSH: &str = "ssh -o BatchMode=yes -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+
+/// Where a program runs, and how it is protected.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Run on the hosts of this cluster file, and reach them by ssh
+    #[arg(long, value_name = "FILE", conflicts_with = "local", required_unless_present = "local")]
+    cluster: Option<PathBuf>,
+    /// Run on N containers of this machine, node1 to nodeN, with processes, mounts, IPC and network of their own
+    #[arg(long, value_name = "N")]
+    local: Option<usize>,
+    /// Take only these hosts of the cluster file, for example node[1-4]
+    #[arg(long, value_name = "HOSTS", requires = "cluster")]
+    on: Option<String>,
+    /// Where the job is kept: a directory on a local disk, of the same name on every host
+    #[arg(long, value_name = "DIR")]
+    directory: PathBuf,
+    /// How hosts protect each other: partner, ring, rs2 to rs8 [default: ring; partner for two hosts]
+    #[arg(long, value_name = "SCHEME")]
+    scheme: Option<String>,
+    /// The size of a block
+    #[arg(long, value_name = "SIZE", default_value = "256KiB")]
+    block: Bytes,
+    /// The TCP port at which daemons meet
+    #[arg(long, value_name = "PORT", default_value_t = 7_272)]
+    port: u16,
+    /// The program by which hosts are reached, with its options
+    #[arg(long, value_name = "COMMAND", default_value = SSH)]
+    ssh: String,
+    /// The time between two checkpoints, for programs that ask whether one is due [default: Daly's, from what they cost]
+    #[arg(long, value_name = "SPAN")]
+    every: Option<Nanos>,
+    /// Begin with the newest checkpoint that an earlier job of as many hosts has copied to this directory of a shared file
+    /// system (--drain)
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+    #[command(flatten)]
+    limits: Limits,
+    /// The program, as it is started on the first host: mpiexec finds the others
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Starts a job, and waits for its end.
+pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
+    let directory = std::path::absolute(&args.directory)?;
+    if Site::read(&directory).is_ok() {
+        return Err(Failure::new(format!("`{}` has a job already", directory.display())).hint(
+            format!(
+                "meikyo checkpoint restart --directory {} goes on with it; name another directory to begin anew",
+                directory.display()
+            ),
+        ));
+    }
+    let (way, hosts) = match (&args.cluster, args.local) {
+        (Some(path), _) => {
+            let program = args.ssh.split_whitespace().map(str::to_owned).collect();
+            let cluster = std::path::absolute(path)?;
+            let hosts = of_cluster(&cluster, args.on.as_deref())?;
+            (Way::Ssh { program, cluster }, hosts)
+        }
+        (None, local) => {
+            if directory.starts_with("/dev/shm") {
+                return Err(Failure::new("every container has a `/dev/shm` of its own")
+                    .hint("name a directory elsewhere: --directory DIR"));
+            }
+            let names = (1..=local.unwrap_or(0)).map(|number| format!("node{number}"));
+            (Way::Local, containers(names.collect()))
+        }
+    };
+    let scheme = args.scheme.clone();
+    let scheme = scheme.unwrap_or_else(|| if hosts.len() == 2 { "partner" } else { "ring" }.into());
+    check(hosts.len(), &scheme, args.block)?;
+    let every = args
+        .every
+        .map(|every| ("MEIKYO_CHECKPOINT_EVERY".to_owned(), every.as_secs_f64().to_string()));
+    let site = Site {
+        schema: Site::schema(),
+        directory,
+        way,
+        scheme,
+        block: args.block,
+        port: args.port,
+        hosts,
+        limits: args.limits.arguments(),
+        environment: every.into_iter().collect(),
+        work: std::env::current_dir()?,
+        command: args.command.clone(),
+    };
+    let drained = args.resume.as_deref().map(|path| resumed(path, site.hosts.len())).transpose()?;
+    watch::carry_out(&site, &["--found".to_owned()], drained.as_ref())
+}
+
+/// What an earlier job has drained.
+fn resumed(directory: &Path, hosts: usize) -> Result<Drained, Failure> {
+    let directory = std::path::absolute(directory)?;
+    let drained = drain::newest(&directory).map_err(|error| {
+        Failure::new(error).hint("name the directory that was given to the earlier job as --drain")
+    })?;
+    if drained.files.len() != hosts {
+        let text =
+            format!("the checkpoint is of {} hosts, and this job has {hosts}", drained.files.len());
+        return Err(Failure::new(text).hint("take as many hosts: --on HOSTS, or --local N"));
+    }
+    Ok(drained)
+}
+
+/// What goes on, and where.
+#[derive(Debug)]
+pub(super) struct Again<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) generation: Option<u64>,
+    pub(super) on: Option<&'a str>,
+    pub(super) command: &'a [String],
+}
+
+/// Starts a job again: the program goes on from the newest checkpoint, or the one that is named.
+pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
+    let mut site = Site::read(again.directory)?;
+    if let Some(on) = again.on {
+        let hosts = match &site.way {
+            Way::Local => containers(named(on)?),
+            Way::Ssh { cluster, .. } => of_cluster(cluster, Some(on))?,
+        };
+        site.hosts = replaced(&site.hosts, hosts)?;
+    }
+    if !again.command.is_empty() {
+        site.command = again.command.to_vec();
+        site.work = std::env::current_dir()?;
+    }
+    let from = again.generation.map(|number| ["--generation".to_owned(), number.to_string()]);
+    watch::carry_out(&site, &from.into_iter().flatten().collect::<Vec<_>>(), None)
+}
+
+fn named(on: &str) -> Result<Vec<String>, Failure> {
+    unfold(on).map_err(|error| Failure::new(error).hint("write for example --on node[1-3],node5"))
+}
+
+fn of_cluster(path: &Path, on: Option<&str>) -> Result<Vec<Host>, Failure> {
+    let check = format!("meikyo config check --cluster {}", path.display());
+    let cluster = load(path).map_err(|error| config::explained(error, check))?;
+    let hosts = cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host);
+    let all: Vec<Host> = hosts
+        .map(|device| Host { name: device.name.clone(), address: device.address.ip() })
+        .collect();
+    let Some(on) = on else { return Ok(all) };
+    let of_name = |name: String| {
+        let found = all.iter().find(|host| host.name == name).cloned();
+        found.ok_or_else(|| {
+            Failure::new(format!("`{name}` is no host of {}", path.display()))
+                .hint("`meikyo config show` lists them")
+        })
+    };
+    named(on)?.into_iter().map(of_name).collect()
+}
+
+/// Containers by name; those that are called `nodeN` have the same address in every run.
+fn containers(names: Vec<String>) -> Vec<Host> {
+    let host = |(place, name)| Host { name, address: IpAddr::V4(Lan::address(place, 0)) };
+    names.into_iter().take(HOSTS_MAX + 1).enumerate().map(host).collect()
+}
+
+/// The hosts by place: those that stay keep theirs, and others take what is left.
+fn replaced(before: &[Host], hosts: Vec<Host>) -> Result<Vec<Host>, Failure> {
+    let names: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    if names.len() != before.len() || hosts.len() != before.len() {
+        let text =
+            format!("the group has {} places, and --on names {} hosts", before.len(), names.len());
+        let stood = before.iter().map(|host| host.name.clone()).collect::<Vec<_>>();
+        return Err(Failure::new(text).hint(format!(
+            "name {} hosts, each once; until now it had {}",
+            before.len(),
+            meikyo_cluster::fold(&stood)
+        )));
+    }
+    let stays = |host: &&Host| before.iter().any(|stood| stood.name == host.name);
+    let mut new = hosts.iter().filter(|host| !stays(host));
+    let at = |stood: &Host| {
+        let same = hosts.iter().find(|host| host.name == stood.name);
+        same.or_else(|| new.next()).cloned()
+    };
+    before.iter().map(at).collect::<Option<Vec<_>>>().ok_or_else(|| Failure::new("a place is left"))
+}
+
+fn check(hosts: usize, scheme: &str, block: Bytes) -> Result<(), Failure> {
+    if !(2..=HOSTS_MAX).contains(&hosts) {
+        return Err(Failure::new(format!("a group of {hosts} hosts is not possible"))
+            .hint(format!("name 2 to {HOSTS_MAX} of them: --on node[1-8], or --local 4")));
+    }
+    let possible = |error: &dyn std::error::Error| {
+        Failure::new(error.to_string())
+            .hint("take another scheme, as --scheme ring, or other hosts")
+    };
+    let scheme: Scheme = scheme.parse().map_err(|error: ParseSchemeError| possible(&error))?;
+    Layout::new(scheme, hosts).map_err(|error| possible(&error))?;
+    let (least, most) = (u64::from(BLOCK_MIN), u64::from(BLOCK_MAX));
+    if !(least..=most).contains(&block.get()) || !block.get().is_multiple_of(least) {
+        return Err(Failure::new(format!("blocks of {block} are not possible"))
+            .hint("give a multiple of 64B, up to 4MiB: --block 256KiB"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(hosts: &[Host]) -> String {
+        hosts.iter().map(|host| host.name.clone()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn hosts_that_stay_keep_their_places_and_others_take_what_is_left() {
+        let before = containers(named("node[1-4]").unwrap());
+        let after = |on: &str| replaced(&before, containers(named(on).unwrap()));
+        assert_eq!(names(&after("spare,node[3-4],node1").unwrap()), "node1 spare node3 node4");
+        assert_eq!(names(&after("a,b,c,node2").unwrap()), "a node2 b c");
+        for on in ["node[1-3]", "node[1-5]", "node[1-3],node1"] {
+            assert!(after(on).is_err(), "{on}");
+        }
+    }
+}

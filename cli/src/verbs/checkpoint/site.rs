@@ -1,0 +1,391 @@
+//! Where a job runs: its hosts, how a command is started on one, and what is written down of it for a restart.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use meikyo_checkpoint::daemon::Status;
+use meikyo_checkpoint::tls::JobKey;
+use meikyo_console::failure::Failure;
+use meikyo_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::roles;
+
+/// What is written down.
+const RECORD: &str = "job.json";
+
+/// As the record says what it is.
+const SCHEMA: &str = "meikyo.checkpoint.job/1";
+
+/// The job's file, for daemons.
+pub(super) const JOB: &str = "job.toml";
+
+/// What daemons know each other by.
+const KEY: &str = "job.key";
+
+/// The directory of a host's daemon, of the same name on every host.
+const DISK: &str = "disk";
+
+/// What hosts have on a disk, where all of them are containers of this machine.
+const DISKS: &str = "disks";
+
+/// Where containers are reached.
+const SOCKETS: &str = "sockets";
+
+/// Names and addresses of containers.
+const NAMES: &str = "names";
+
+/// What daemons say.
+const LOGS: &str = "logs";
+
+/// The program that launchers of MPI start in place of `ssh`.
+const AGENT: &str = "agent";
+
+/// The process of the program on a host that is reached by `ssh`.
+const PROCESS: &str = "process";
+
+/// A host of the job, at its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Host {
+    pub(super) name: String,
+    pub(super) address: IpAddr,
+}
+
+/// How hosts are reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Way {
+    /// They are containers of this machine.
+    Local,
+    /// By this program and its arguments; addresses are those of this cluster file.
+    Ssh { program: Vec<String>, cluster: PathBuf },
+}
+
+/// A job as it was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Site {
+    pub(super) schema: String,
+    #[serde(skip)]
+    pub(super) directory: PathBuf,
+    pub(super) way: Way,
+    pub(super) scheme: String,
+    pub(super) block: Bytes,
+    pub(super) port: u16,
+    /// By place.
+    pub(super) hosts: Vec<Host>,
+    /// What daemons are limited to.
+    pub(super) limits: Vec<String>,
+    /// What the program is told beside.
+    pub(super) environment: Vec<(String, String)>,
+    /// The directory in which the program is started.
+    pub(super) work: PathBuf,
+    pub(super) command: Vec<String>,
+}
+
+impl Site {
+    /// What was written down of the job of a directory.
+    pub(super) fn read(directory: &Path) -> Result<Self, Failure> {
+        let directory = std::path::absolute(directory)?;
+        let path = directory.join(RECORD);
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(format!("there is no job in `{}`: {error}", directory.display())).hint(
+                "meikyo checkpoint run --directory DIR begins one; `--out FILE` writes the image of a host whose \
+                 daemon has the directory",
+            )
+        };
+        let text = fs::read(&path).map_err(|error| failed(&error))?;
+        let mut site: Self = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
+        if site.schema != SCHEMA {
+            return Err(failed(&format!("`{}` is of another version", path.display())));
+        }
+        site.directory = directory;
+        Ok(site)
+    }
+
+    pub(super) fn schema() -> String {
+        SCHEMA.to_owned()
+    }
+
+    pub(super) fn is_local(&self) -> bool {
+        self.way == Way::Local
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// The directory of a host's daemon, as the host sees it.
+    pub(super) fn disk(&self) -> PathBuf {
+        self.path(DISK)
+    }
+
+    /// The same of a container, as this machine sees it.
+    pub(super) fn disk_of(&self, host: &Host) -> PathBuf {
+        self.path(DISKS).join(&host.name)
+    }
+
+    pub(super) fn log_of(&self, host: &Host) -> PathBuf {
+        self.path(LOGS).join(&host.name)
+    }
+
+    pub(super) fn names(&self) -> PathBuf {
+        self.path(NAMES)
+    }
+
+    pub(super) fn socket_of(&self, host: &Host) -> PathBuf {
+        roles::socket(&self.path(SOCKETS), &host.name)
+    }
+
+    /// Makes what is not there, and writes the job's files, here and on its hosts.
+    pub(super) fn prepare(&self) -> Result<(), Failure> {
+        let mut maker = fs::DirBuilder::new();
+        maker.recursive(true).mode(0o700);
+        let make = |path: &Path| {
+            maker.create(path).map_err(|error| {
+                Failure::new(format!("cannot make `{}`: {error}", path.display()))
+                    .hint("name a directory on a local disk that you may write to: --directory DIR")
+            })
+        };
+        make(&self.path(LOGS))?;
+        make(&self.path(SOCKETS))?;
+        make(&self.disk())?;
+        if !self.path(KEY).exists() {
+            let mut file = fs::OpenOptions::new();
+            let file = file.write(true).create_new(true).mode(0o600).open(self.path(KEY));
+            file?.write_all(&JobKey::generate()?)?;
+        }
+        let job = self.job();
+        fs::write(self.path(JOB), &job)?;
+        fs::write(self.path("hostfile"), lines(self.hosts.iter().map(|host| host.name.clone())))?;
+        if self.is_local() {
+            let lines =
+                lines(self.hosts.iter().map(|host| format!("{} {}", host.address, host.name)));
+            fs::write(self.names(), format!("127.0.0.1 localhost\n{lines}"))?;
+            for host in &self.hosts {
+                make(&self.disk_of(host))?;
+            }
+            self.write_agent()?;
+        } else {
+            let key = fs::read(self.path(KEY))?;
+            let hostfile = fs::read(self.path("hostfile"))?;
+            for host in &self.hosts {
+                for (name, octets) in
+                    [(KEY, &key[..]), (JOB, job.as_bytes()), ("hostfile", &hostfile)]
+                {
+                    self.send(host, name, octets)?;
+                }
+            }
+        }
+        let record = serde_json::to_vec_pretty(self)?;
+        Ok(fs::write(self.path(RECORD), record)?)
+    }
+
+    /// The job's file: docs/checkpoint-format.md.
+    fn job(&self) -> String {
+        let mut job =
+            format!("scheme = \"{}\"\nblock = \"{}\"\nkey = \"{KEY}\"\n", self.scheme, self.block);
+        for host in &self.hosts {
+            let address = SocketAddr::new(host.address, self.port);
+            let name = &host.name;
+            write!(job, "\n[[hosts]]\nname = \"{name}\"\naddresses = [\"{address}\"]\n")
+                .expect("strings take everything");
+        }
+        job
+    }
+
+    /// What launchers of MPI on a container start in place of `ssh`.
+    fn write_agent(&self) -> Result<(), Failure> {
+        let words = self.role(roles::REACH)?;
+        let script = format!(
+            "#!/bin/sh\nexec {} {} \"$@\"\n",
+            quoted(&words),
+            quoted(&[self.path(SOCKETS).to_string_lossy().into_owned()]),
+        );
+        let path = self.path(AGENT);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let mut file = fs::OpenOptions::new();
+        let mut file = file.write(true).create_new(true).mode(0o700).open(path)?;
+        Ok(file.write_all(script.as_bytes())?)
+    }
+
+    fn role(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let program = program()?;
+        Ok([&program, roles::WORDS[0], roles::WORDS[1], name].map(str::to_owned).to_vec())
+    }
+
+    /// Writes a file of the job on a host that is reached by `ssh`.
+    fn send(&self, host: &Host, name: &str, octets: &[u8]) -> Result<(), Failure> {
+        let path = self.path(name).to_string_lossy().into_owned();
+        let disk = self.disk().to_string_lossy().into_owned();
+        let script = format!(
+            "umask 077 && mkdir -p {} && cat > {}",
+            quoted(&[disk]),
+            quoted(std::slice::from_ref(&path)),
+        );
+        let mut sending = self.script(host, &script)?;
+        let mut child =
+            sending.stdin(Stdio::piped()).spawn().map_err(|error| self.unreached(host, &error))?;
+        let mut input = child.stdin.take().expect("it is piped");
+        // That it has ended already is said by its code.
+        drop(input.write_all(octets));
+        drop(input);
+        let ended = child.wait()?;
+        if ended.success() {
+            return Ok(());
+        }
+        Err(self.unreached(host, &format!("cannot write `{path}`: {ended}")))
+    }
+
+    fn unreached(&self, host: &Host, why: &dyn std::fmt::Display) -> Failure {
+        let Way::Ssh { program, .. } = &self.way else {
+            return Failure::new(format!("`{}` cannot be reached: {why}", host.name));
+        };
+        Failure::new(format!("`{}` cannot be reached: {why}", host.name)).hint(format!(
+            "try `{} {} true`; it must ask nothing. --ssh names another program, --on other hosts",
+            program.join(" "),
+            host.name,
+        ))
+    }
+
+    /// A text for the shell of a host.
+    #[expect(clippy::disallowed_methods, reason = "starts commands on hosts")]
+    pub(super) fn script(&self, host: &Host, script: &str) -> Result<Command, Failure> {
+        let words = match &self.way {
+            Way::Local => {
+                let mut words = self.role(roles::REACH)?;
+                words.push(self.path(SOCKETS).to_string_lossy().into_owned());
+                words
+            }
+            Way::Ssh { program, .. } => program.clone(),
+        };
+        let (program, arguments) =
+            words.split_first().ok_or_else(|| Failure::new("--ssh names no program"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg(&host.name).arg(script).stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// A verb of this program on a host, where it lies at the same place.
+    pub(super) fn meikyo(&self, host: &Host, words: &[String]) -> Result<Command, Failure> {
+        let mut all = vec![program()?];
+        all.extend(words.iter().cloned());
+        self.script(host, &format!("exec {}", quoted(&all)))
+    }
+
+    /// The program on the first host, with what it and launchers of MPI have to know.
+    pub(super) fn program(&self) -> Result<Command, Failure> {
+        let path = |name| self.path(name).to_string_lossy().into_owned();
+        let mut variables = vec![
+            ("MEIKYO_CHECKPOINT_DIRECTORY".to_owned(), self.disk().to_string_lossy().into_owned()),
+            ("HYDRA_HOST_FILE".to_owned(), path("hostfile")),
+            ("OMPI_MCA_orte_default_hostfile".to_owned(), path("hostfile")),
+            // Every host needs ranks.
+            ("OMPI_MCA_rmaps_base_mapping_policy".to_owned(), "node".to_owned()),
+        ];
+        let agent = match &self.way {
+            Way::Local => {
+                // Whoever has made the containers is root in them.
+                for name in [
+                    "OMPI_ALLOW_RUN_AS_ROOT",
+                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                    "OMPI_MCA_rmaps_base_oversubscribe",
+                ] {
+                    variables.push((name.to_owned(), "1".to_owned()));
+                }
+                Some((path(AGENT), path(AGENT)))
+            }
+            Way::Ssh { program, .. } if program.len() == 1 && program[0] != "ssh" => {
+                Some((program[0].clone(), program[0].clone()))
+            }
+            Way::Ssh { .. } => None,
+        };
+        if let Some((hydra, open_mpi)) = agent {
+            variables.push(("HYDRA_LAUNCHER".to_owned(), "ssh".to_owned()));
+            variables.push(("HYDRA_LAUNCHER_EXEC".to_owned(), hydra));
+            variables.push(("OMPI_MCA_plm_rsh_agent".to_owned(), open_mpi));
+        }
+        variables.extend(self.environment.iter().cloned());
+        // Open MPI passes on only what it is told to.
+        let passed = variables.iter().map(|(name, _)| name.as_str());
+        let passed: Vec<&str> = passed.filter(|name| name.starts_with("MEIKYO_")).collect();
+        variables.push(("OMPI_MCA_mca_base_env_list".to_owned(), passed.join(";")));
+        let mut words = vec!["env".to_owned()];
+        words.extend(variables.into_iter().map(|(name, value)| format!("{name}={value}")));
+        words.extend(self.command.iter().cloned());
+        let work = quoted(&[self.work.to_string_lossy().into_owned()]);
+        let process = quoted(&[path(PROCESS)]);
+        self.script(
+            &self.hosts[0],
+            &format!("echo $$ > {process}; cd {work} && exec {}", quoted(&words)),
+        )
+    }
+
+    /// Tells the program on the first host to end: it ends what it has started on others. Or kills it with all that it
+    /// has started there.
+    pub(super) fn end_program(&self, is_killed: bool) -> Result<(), Failure> {
+        let process = quoted(&[self.path(PROCESS).to_string_lossy().into_owned()]);
+        let script = if is_killed {
+            format!("kill -KILL -- -$(cat {process}) || kill -KILL $(cat {process})")
+        } else {
+            format!("kill $(cat {process})")
+        };
+        let mut command = self.script(&self.hosts[0], &script)?;
+        // Its host may be gone, and it may have ended.
+        drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
+        Ok(())
+    }
+
+    /// How the daemon of a host stands; nothing while it does not answer.
+    pub(super) fn status(&self, host: &Host) -> Option<Status> {
+        use meikyo_checkpoint::daemon::{Answer, Request, ask};
+        if self.is_local() {
+            return match ask(&self.disk_of(host), &Request::Status) {
+                Ok(Answer::Status(status)) => Some(*status),
+                _ => None,
+            };
+        }
+        let disk = self.disk().to_string_lossy().into_owned();
+        let words = ["checkpoint", "status", "--json", "--directory", &disk].map(str::to_owned);
+        let output = self.meikyo(host, &words).ok()?.stderr(Stdio::null()).output().ok()?;
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        serde_json::from_value(told.get("status")?.clone()).ok()
+    }
+}
+
+/// This program, as hosts have it.
+fn program() -> Result<String, Failure> {
+    Ok(std::env::current_exe()?.to_string_lossy().into_owned())
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| line + "\n").collect()
+}
+
+/// Words as a shell takes them for what they are.
+fn quoted(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a shell says what it takes words for")]
+    fn a_shell_takes_words_for_what_they_are() {
+        let words = ["a b", "it's", "$HOME `x` \"\\", "*", ""].map(str::to_owned);
+        let script = format!("printf '<%s>' {}", quoted(&words));
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let expected: String = words.iter().map(|word| format!("<{word}>")).collect();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    }
+}

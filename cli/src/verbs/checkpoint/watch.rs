@@ -1,0 +1,385 @@
+//! A job while it runs: its containers, its daemons, its program; what ends is noticed, and what is to be done is said.
+
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use meikyo_checkpoint::daemon::Status;
+use meikyo_checkpoint::drain::Drained;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
+use meikyo_spaces::{Container, ContainerOptions, Lan, process};
+
+use super::roles;
+use super::site::{Host, JOB, Site};
+use crate::signals;
+
+/// Between two looks at what runs.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Daemons have met so long after they were started.
+const MEETING: Duration = Duration::from_secs(60);
+
+/// What the program has handed over is made safe after its end, for so long at most.
+const SAVING: Duration = Duration::from_secs(600);
+
+/// A program ends because a host has ended, and what is seen first is not always that.
+const CAUSE: Duration = Duration::from_secs(2);
+
+/// A program that is told to end has so long for it.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// A daemon that ends while its host lives is started again so often.
+const STARTS_MAX: u32 = 4;
+
+/// Of `ssh`, that the host is not reached.
+const UNREACHED: u8 = 255;
+
+/// A daemon on a host.
+struct Daemon {
+    child: Child,
+    /// The daemon ends with it.
+    input: Option<ChildStdin>,
+    starts: u32,
+}
+
+struct Job<'a> {
+    site: &'a Site,
+    /// By place, where hosts are containers.
+    containers: Vec<Container>,
+    /// What joins them.
+    network: Option<Lan>,
+    daemons: Vec<Daemon>,
+}
+
+/// Why a job does not go on.
+enum Trouble {
+    /// A host is gone.
+    Lost(usize),
+    /// Its daemon does not run, for this reason.
+    Daemon(usize, String),
+}
+
+/// Runs a job to its end; daemons are started with these arguments beside, and have this before the program begins.
+pub(super) fn carry_out(
+    site: &Site,
+    first: &[String],
+    drained: Option<&Drained>,
+) -> Result<Answer, Failure> {
+    let network = if site.is_local() { Some(network(site.hosts.len())?) } else { None };
+    site.prepare()?;
+    let (containers, daemons) = (Vec::new(), Vec::new());
+    let mut job = Job { site, containers, network, daemons };
+    job.start_containers()?;
+    for place in 0..site.hosts.len() {
+        let daemon = job.start_daemon(place, first, 1)?;
+        job.daemons.push(daemon);
+    }
+    job.meet()?;
+    if let Some(drained) = drained {
+        job.resume(drained)?;
+    }
+    let signals = signals::stream()?;
+    signals.set_nonblocking(true)?;
+    let mut program = site.program()?;
+    let program = program.stdin(Stdio::inherit()).spawn()?;
+    let (ended, is_told) = job.watch(program, &signals)?;
+    // Whoever reached the program for it was killed, if there is no code.
+    let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(UNREACHED);
+    let saved = job.settle();
+    if code != 0 || is_told {
+        let from = saved
+            .and_then(|status| status.step)
+            .map_or_else(String::new, |step| format!(" from step {step}"));
+        output::say(&format!(
+            "the program has ended with {code}; `meikyo checkpoint restart --directory {}` goes on{from}",
+            site.directory.display()
+        ));
+    }
+    Ok(Answer::Exit(code))
+}
+
+fn network(hosts: usize) -> Result<Lan, Failure> {
+    let hint = "run it as root, or let users make namespaces (sysctl kernel.unprivileged_userns_clone=1, \
+                user.max_user_namespaces); --cluster FILE runs on hosts";
+    let failed = |text: String| Failure::new(text).hint(hint);
+    let refused = |error: &dyn std::error::Error| {
+        failed(format!("this machine makes no containers: {}", meikyo_units::in_one_line(error)))
+    };
+    if !rustix::process::geteuid().is_root() {
+        process::become_root_of_own().map_err(|error| refused(&error))?;
+    }
+    Lan::make(hosts, 1, None).map_err(|error| refused(&error))
+}
+
+impl Job<'_> {
+    fn name(&self, place: usize) -> &str {
+        &self.site.hosts[place].name
+    }
+
+    fn start_containers(&mut self) -> Result<(), Failure> {
+        let Some(network) = &self.network else { return Ok(()) };
+        let program = std::env::current_exe()?;
+        let role = [roles::WORDS[0], roles::WORDS[1], roles::FIRST];
+        for (place, host) in self.site.hosts.iter().enumerate() {
+            let options = ContainerOptions {
+                name: host.name.clone(),
+                hosts: self.site.names(),
+                socket: self.site.socket_of(host),
+                binds: vec![(self.site.disk_of(host), self.site.disk())],
+            };
+            let made = Container::start(&program, &role, network.space(place), &options)?;
+            self.containers.push(made);
+        }
+        Ok(())
+    }
+
+    fn start_daemon(&self, place: usize, more: &[String], starts: u32) -> Result<Daemon, Failure> {
+        let host = &self.site.hosts[place];
+        let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+        let mut words =
+            ["checkpoint", "daemon", "--with-input", "--job"].map(str::to_owned).to_vec();
+        words.extend([path(self.site.path(JOB)), "--host".into(), host.name.clone()]);
+        words.extend(["--directory".into(), path(self.site.disk())]);
+        words.extend(self.site.limits.iter().chain(more).cloned());
+        let log = fs::File::create(self.site.log_of(host))?;
+        let mut command = self.site.meikyo(host, &words)?;
+        command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
+        let mut child = spawned(&mut command)?;
+        Ok(Daemon { input: child.stdin.take(), child, starts })
+    }
+
+    /// Waits until all daemons are members of one group that knows what was committed.
+    fn meet(&mut self) -> Result<(), Failure> {
+        let deadline = now() + MEETING;
+        loop {
+            self.look_after().map_err(|trouble| self.explained(&trouble))?;
+            let awaited: Vec<&Host> =
+                self.site.hosts.iter().filter(|host| !self.is_member(host)).collect();
+            let Some(first) = awaited.first() else { return Ok(()) };
+            if now() > deadline {
+                let names: Vec<&str> = awaited.iter().map(|host| host.name.as_str()).collect();
+                let last = self.site.status(first).and_then(|status| status.last);
+                let why = last.or_else(|| self.last_words(first)).unwrap_or_default();
+                let text = format!("daemons do not meet on {}: {why}", names.join(", "));
+                return Err(Failure::new(text).hint(format!(
+                    "hosts have to reach each other at TCP port {}: --port names another",
+                    self.site.port
+                )));
+            }
+            thread::park_timeout(LOOK_AGAIN);
+        }
+    }
+
+    /// Has every host save what it had in an earlier job.
+    fn resume(&mut self, drained: &Drained) -> Result<(), Failure> {
+        let disk = self.site.disk().to_string_lossy().into_owned();
+        for (host, file) in self.site.hosts.iter().zip(&drained.files) {
+            let file = file.to_string_lossy().into_owned();
+            let words = ["checkpoint", "save", "--directory", &disk, "--drained", &file];
+            let ended = self.site.meikyo(host, &words.map(str::to_owned))?.status()?;
+            if !ended.success() {
+                let text = format!("{} cannot take what `{file}` has: {ended}", host.name);
+                return Err(Failure::new(text).hint("what is wrong stands above"));
+            }
+        }
+        let step = drained.reached.step;
+        let deadline = now() + SAVING;
+        let is_saved = |status: Status| status.step == Some(step) && status.open.is_none();
+        while !self.site.hosts.iter().all(|host| self.site.status(host).is_some_and(is_saved)) {
+            self.look_after().map_err(|trouble| self.explained(&trouble))?;
+            if now() > deadline {
+                return Err(Failure::new(format!("step {step} is not saved on all hosts"))
+                    .hint("`meikyo checkpoint status --directory DIR` says how a daemon stands"));
+            }
+            thread::park_timeout(LOOK_AGAIN);
+        }
+        output::say(&format!(
+            "goes on from step {step}, which was copied to the shared file system"
+        ));
+        Ok(())
+    }
+
+    fn is_member(&self, host: &Host) -> bool {
+        self.site.status(host).is_some_and(|status| status.is_member)
+    }
+
+    /// Notices what has ended, and starts daemons again.
+    fn look_after(&mut self) -> Result<(), Trouble> {
+        for place in 0..self.daemons.len() {
+            let lost = |_: io::Error| Trouble::Lost(place);
+            if let Some(container) = self.containers.get_mut(place)
+                && !container.is_running().map_err(lost)?
+            {
+                return Err(Trouble::Lost(place));
+            }
+            let ended = self.daemons[place].child.try_wait().map_err(lost)?;
+            let Some(ended) = ended else { continue };
+            let starts = self.daemons[place].starts;
+            let host = &self.site.hosts[place];
+            if starts >= STARTS_MAX || ended.code() == Some(2) {
+                // It has said what is wrong.
+                let why = self.last_words(host).unwrap_or_else(|| ended.to_string());
+                return Err(Trouble::Daemon(place, why));
+            }
+            if !self.site.is_local()
+                && ended.code() == Some(UNREACHED.into())
+                && !self.answers(host)
+            {
+                return Err(Trouble::Lost(place));
+            }
+            let again =
+                self.start_daemon(place, &[], starts + 1).map_err(|_| Trouble::Lost(place))?;
+            self.daemons[place] = again;
+        }
+        Ok(())
+    }
+
+    /// Whether a host is reached.
+    fn answers(&self, host: &Host) -> bool {
+        let status = self.site.script(host, "true").map(|mut command| command.status());
+        matches!(status, Ok(Ok(status)) if status.success())
+    }
+
+    fn last_words(&self, host: &Host) -> Option<String> {
+        let said = fs::read_to_string(self.site.log_of(host)).ok()?;
+        let error = said.lines().find(|line| line.starts_with("error: "));
+        error.or_else(|| said.lines().last()).map(str::to_owned)
+    }
+
+    /// Waits for the program's end; how it ended, and whether it was told to.
+    fn watch(
+        &mut self,
+        mut program: Child,
+        signals: &UnixStream,
+    ) -> Result<(ExitStatus, bool), Failure> {
+        let mut told: Option<Instant> = None;
+        loop {
+            if let Err(trouble) = self.look_after() {
+                self.end(&mut program, &trouble)?;
+                return Err(self.explained(&trouble));
+            }
+            if let Some(ended) = program.try_wait()? {
+                if ended.success() {
+                    return Ok((ended, told.is_some()));
+                }
+                let deadline = now() + CAUSE;
+                while now() < deadline {
+                    self.look_after().map_err(|trouble| self.explained(&trouble))?;
+                    thread::park_timeout(LOOK_AGAIN);
+                }
+                return Ok((ended, told.is_some()));
+            }
+            let mut raised = [0; 16];
+            if matches!(io::Read::read(&mut (&*signals), &mut raised), Ok(count) if count > 0) {
+                output::say("the program is told to end");
+                self.site.end_program(told.is_some())?;
+                told.get_or_insert_with(now);
+            }
+            if told.is_some_and(|told| told.elapsed() > ENDING) {
+                self.site.end_program(true)?;
+                drop(program.kill());
+            }
+            thread::park_timeout(LOOK_AGAIN);
+        }
+    }
+
+    /// Ends a program that a host was lost for.
+    fn end(&self, program: &mut Child, trouble: &Trouble) -> Result<(), Failure> {
+        let has_host = !matches!(trouble, Trouble::Lost(0));
+        if has_host {
+            self.site.end_program(false)?;
+        }
+        let deadline = now() + ENDING;
+        while program.try_wait()?.is_none() && now() < deadline {
+            thread::park_timeout(LOOK_AGAIN);
+        }
+        if has_host && program.try_wait()?.is_none() {
+            self.site.end_program(true)?;
+        }
+        // It may have ended by itself.
+        drop(program.kill());
+        program.wait()?;
+        Ok(())
+    }
+
+    fn explained(&self, trouble: &Trouble) -> Failure {
+        let directory = self.site.directory.display();
+        match trouble {
+            Trouble::Lost(place) => {
+                let others = (0..self.site.hosts.len()).filter(|other| other != place);
+                let statuses = others.filter_map(|other| self.site.status(&self.site.hosts[other]));
+                let step = statuses.filter_map(|status| status.step).max();
+                let saved = step.map_or_else(
+                    || "nothing was committed yet".to_owned(),
+                    |step| format!("step {step} is safe on the others"),
+                );
+                let name = self.name(*place);
+                let names: Vec<String> =
+                    self.site.hosts.iter().map(|host| host.name.clone()).collect();
+                let kept: Vec<String> =
+                    names.iter().filter(|other| *other != name).cloned().collect();
+                Failure::new(format!("the host {name} is gone; {saved}")).hint(format!(
+                    "meikyo checkpoint restart --directory {directory} goes on when {name} is back; in its place \
+                     another does: --on '{},OTHER'",
+                    meikyo_cluster::fold(&kept)
+                ))
+            }
+            Trouble::Daemon(place, why) => {
+                let (name, log) = (self.name(*place), self.site.log_of(&self.site.hosts[*place]));
+                let why = why.strip_prefix("error: ").unwrap_or(why);
+                Failure::new(format!("the daemon of {name} has ended: {why}")).hint(format!(
+                    "`{}` has all that it said; then meikyo checkpoint restart --directory {directory}",
+                    log.display()
+                ))
+            }
+        }
+    }
+
+    /// Waits until what the program has handed over is saved or given up; how the first daemon stands then.
+    fn settle(&mut self) -> Option<Status> {
+        let deadline = now() + SAVING;
+        loop {
+            if self.look_after().is_err() {
+                return None;
+            }
+            let statuses: Option<Vec<Status>> =
+                self.site.hosts.iter().map(|host| self.site.status(host)).collect();
+            let is_quiet = |status: &Status| status.open.is_none() && status.handed.is_none();
+            match statuses {
+                Some(statuses) if statuses.iter().all(is_quiet) => {
+                    return statuses.into_iter().next();
+                }
+                _ if now() > deadline => return None,
+                _ => thread::park_timeout(LOOK_AGAIN),
+            }
+        }
+    }
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        for daemon in &mut self.daemons {
+            // It has been told by the end of its input; whoever is at this end of it is not waited for.
+            drop(daemon.input.take());
+            drop(daemon.child.kill());
+            drop(daemon.child.wait());
+        }
+    }
+}
+
+fn spawned(command: &mut Command) -> Result<Child, Failure> {
+    command.spawn().map_err(|error| {
+        let program = command.get_program().to_string_lossy().into_owned();
+        Failure::new(format!("cannot start `{program}`: {error}"))
+            .hint("--ssh names another program")
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "what runs elsewhere is waited for by the clock")]
+fn now() -> Instant {
+    Instant::now()
+}

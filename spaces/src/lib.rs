@@ -1,0 +1,19 @@
+//! Namespaces of the running kernel: what `lab`, benches and `meikyo checkpoint run --local` make hosts of.
+//!
+//! - [`process`]: processes in namespaces, from the first one to the last.
+//! - [`netlink`], [`links`]: what the kernel is told about networks.
+//! - [`lan`]: hosts that all reach each other, one bridge per link.
+//! - [`container`]: a host with namespaces of its own, in which commands are started from outside.
+//!
+//! It knows no fabric, and confines nobody: who runs in a container has the rights of whoever made it. The crate `lab`
+//! does both.
+
+pub mod container;
+pub mod lan;
+pub mod links;
+pub mod netlink;
+pub mod process;
+
+pub use container::{Container, ContainerError, ContainerOptions};
+pub use lan::{Lan, LanError};
+pub use links::SpaceError;
