@@ -75,6 +75,7 @@ it.each(
       "fabric?tables=1&",
       "fabric?colour=load&",
       "data?",
+      "clusters?",
       "profile?",
     ].map((view) => `${view}theme=${theme}`),
   ),

@@ -54,6 +54,7 @@ const VIEWS = [
   "device?device=node003",
   "then?t=-10s",
   "data",
+  "clusters",
   "profile",
 ];
 

@@ -57,9 +57,9 @@ export function Clusters() {
   const told = found.value;
   return (
     <main class="page">
-      <h2>
+      <h1>
         Clusters <small>{plural(shown.length, "recording")}</small> <AsOf atMs={told.atMs} />
-      </h2>
+      </h1>
       <Unread told={told} />
       <ul class="clusters" aria-label="Clusters">
         {shown.map((one) => (
@@ -99,10 +99,10 @@ function ClusterCard({ of, title, find, told }: CardProps) {
   const like = devicesLike(of, find);
   return (
     <li class="card">
-      <h3>
+      <h2>
         <a href={addressOf({ name: "cluster", recording: of.id, devices: [], selected: null })}>{title}</a>
         {!of.running && <small>not being written</small>}
-      </h3>
+      </h2>
       <dl>
         <dt>devices</dt>
         <dd>{count(of.devices.length)}</dd>
@@ -143,9 +143,9 @@ function Sender({ of }: { of: SenderBody }) {
   const trip = of.clock_error_us === null ? null : 2 * of.clock_error_us;
   return (
     <section aria-label={`Sender ${of.sender}`}>
-      <h4>
+      <h3>
         {of.sender} <small class={of.connected ? "" : "shu"}>{state}</small>
-      </h4>
+      </h3>
       <dl>
         <dt>newest row is behind by</dt>
         <dd>{span(of.lag_us)}</dd>
