@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) enum Verb {
     Measure(MeasureArgs),
     Profile(ProfileArgs),
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     Top(TopArgs),
     Fabric(FabricArgs),
     Lab(LabArgs),

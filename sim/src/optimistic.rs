@@ -81,7 +81,7 @@ pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Envelope<L::Message>>>(
     share: Share<L>,
 ) -> PartResult<L> {
     let mut worker = Worker::begin(coordinator, share);
-    while !worker.window() {}
+    while !worker.window(false) {}
     worker.finish()
 }
 

@@ -34,7 +34,7 @@ enum What {
     /// the program is ended, and `restart` goes on from the newest checkpoint.
     Run(Box<run::RunArgs>),
     /// Run the daemon of one host until it is killed
-    Daemon(daemon::DaemonArgs),
+    Daemon(Box<daemon::DaemonArgs>),
     /// Show the state of a daemon and its group; exit 1 if a host does not answer or this one is no
     /// member
     Status(status::StatusArgs),

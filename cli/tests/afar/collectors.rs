@@ -1,6 +1,6 @@
 //! Collectors from afar: `meikyo measure --to`, whose recordings the receiver must have, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -444,6 +444,23 @@ fn sender_when(address: &str, what: &str, is_wanted: impl Fn(&Value) -> bool) ->
     }
 }
 
+/// The intervals that are there, and that each device of one is there once.
+fn taken_once(received: &Path) -> BTreeSet<i64> {
+    let mut there: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for ((time, text), count) in rows(received, "polls") {
+        assert_eq!(count, 1, "{time} {text}");
+        let word = |name: &str| text.split(' ').find(|word| word.starts_with(name)).unwrap();
+        there.entry(time).or_default().push(format!("{} {}", word("device="), word("pdu=")));
+    }
+    for (time, devices) in &mut there {
+        let all = devices.len();
+        devices.sort();
+        devices.dedup();
+        assert_eq!(devices.len(), all, "{time} was taken from both");
+    }
+    there.into_keys().collect()
+}
+
 #[test]
 fn of_two_collectors_that_are_killed_in_turn_each_interval_is_taken_once() {
     const KILLS: usize = 4;
@@ -495,28 +512,15 @@ fn of_two_collectors_that_are_killed_in_turn_each_interval_is_taken_once() {
     for said in &said {
         assert_eq!(said["sent"]["blocks_waiting"], 0, "{said}");
     }
-    // By interval, the devices of it.
-    let mut there: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-    for ((time, text), count) in rows(&received, "polls") {
-        assert_eq!(count, 1, "{time} {text}");
-        let word = |name: &str| text.split(' ').find(|word| word.starts_with(name)).unwrap();
-        there.entry(time).or_default().push(format!("{} {}", word("device="), word("pdu=")));
-    }
-    for (time, devices) in &mut there {
-        let all = devices.len();
-        devices.sort();
-        devices.dedup();
-        assert_eq!(devices.len(), all, "{time} was taken from both");
-    }
-    let begun = *there.keys().next().unwrap();
-    let ended = *there.keys().next_back().unwrap();
-    let measured: std::collections::BTreeSet<i64> = pair
+    let there = taken_once(&received);
+    let begun = *there.first().unwrap();
+    let ended = *there.last().unwrap();
+    let measured: BTreeSet<i64> = pair
         .iter()
         .flat_map(|of| rows(&of.own, "polls").into_keys().map(|(time, _)| time))
         .filter(|time| (begun..=ended).contains(time))
         .collect();
-    let lost: Vec<i64> =
-        measured.iter().filter(|time| !there.contains_key(time)).copied().collect();
+    let lost: Vec<i64> = measured.iter().filter(|time| !there.contains(time)).copied().collect();
     assert!(lost.len() <= KILLS, "{lost:?} of {} intervals are lost", measured.len());
     crate::tell(&format!("{} intervals, {} lost about {KILLS} kills", measured.len(), lost.len()));
 }

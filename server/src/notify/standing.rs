@@ -259,7 +259,7 @@ mod tests {
     fn alerts_of_a_rule_are_told_together_again_and_when_they_are_over() {
         let mut standing = Standing { since_us: at(0).as_nanos() / 1_000, ..Standing::default() };
         let (a, b) = (alert("a", 1, None), alert("b", 5, None));
-        assert_eq!(look(&mut standing, 1, &[a.clone()]), []);
+        assert_eq!(look(&mut standing, 1, std::slice::from_ref(&a)), []);
         assert_eq!(look(&mut standing, 10, &[a.clone(), b.clone()]), []);
         let both = vec!["a".to_owned(), "b".to_owned()];
         let told = look(&mut standing, 11, &[a.clone(), b.clone()]);

@@ -193,9 +193,12 @@ impl Body {
     }
 }
 
-/// A request: series by their labels, with times in ms and values.
+/// Values of a series with their times in ms.
+type Samples = Vec<(i64, f64)>;
+
+/// A request: series by their labels.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part(Vec<(Vec<u8>, Vec<(i64, f64)>)>);
+pub(super) struct Part(Vec<(Vec<u8>, Samples)>);
 
 impl Part {
     /// How many there are, of all series together.
@@ -230,7 +233,7 @@ impl Part {
         Some([true, false].map(|is_earlier| {
             let halves = self.0.iter().map(|(labels, values)| {
                 let of_half = values.iter().filter(|(at, _)| (*at < middle) == is_earlier);
-                (labels.clone(), of_half.copied().collect::<Vec<_>>())
+                (labels.clone(), of_half.copied().collect::<Samples>())
             });
             Self(halves.filter(|(_, values)| !values.is_empty()).collect())
         }))

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use meikyo_console::failure::{Answer, Failure};
-use meikyo_spaces::container;
+use meikyo_console::failure::{self, Answer, Failure};
+use meikyo_console::output;
+use meikyo_spaces::container::{self, ContainerError};
 
 use crate::signals;
 
@@ -17,6 +18,10 @@ pub(super) const FIRST: &str = "first";
 
 /// The role of whoever starts a command in a container.
 pub(super) const REACH: &str = "reach";
+
+/// The exit code of `ssh` where a host is not reached, or is gone while a command runs there; a container's
+/// is the same.
+pub(super) const UNREACHED: u8 = 255;
 
 /// What stands behind [`WORDS`].
 #[derive(Debug, Parser)]
@@ -67,8 +72,14 @@ pub(crate) fn run(args: &RoleArgs) -> Result<Answer, Failure> {
             let host = words.next().ok_or_else(|| Failure::new("no host is named"))?;
             let script: Vec<&str> = words.map(String::as_str).collect();
             let command = ["/bin/sh", "-c", &script.join(" ")].map(str::to_owned);
-            let code = container::reach(&socket(sockets, host), &command, &signals::stream()?)?;
-            Ok(Answer::Exit(code))
+            match container::reach(&socket(sockets, host), &command, &signals::stream()?) {
+                Ok(code) => Ok(Answer::Exit(code)),
+                Err(error @ ContainerError::Gone { .. }) => {
+                    output::tell(failure::render(&error.into()).trim_end());
+                    Ok(Answer::Exit(UNREACHED))
+                }
+                Err(error) => Err(error.into()),
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerOptions, Lan, process};
 
-use super::roles;
+use super::roles::{self, UNREACHED};
 use super::site::{Host, JOB, Site};
 use crate::signals;
 
@@ -34,9 +34,6 @@ const ENDING: Duration = Duration::from_secs(10);
 
 /// A daemon that ends while its host lives is started again so often.
 const STARTS_MAX: u32 = 4;
-
-/// Of `ssh`, that the host is not reached.
-const UNREACHED: u8 = 255;
 
 /// A daemon on a host.
 struct Daemon {
@@ -225,10 +222,7 @@ impl Job<'_> {
                 let why = self.last_words(host).unwrap_or_else(|| ended.to_string());
                 return Err(Trouble::Daemon(place, why));
             }
-            if !self.site.is_local()
-                && ended.code() == Some(UNREACHED.into())
-                && !self.answers(host)
-            {
+            if ended.code() == Some(UNREACHED.into()) && !self.answers(host) {
                 return Err(Trouble::Lost(place));
             }
             let again =
