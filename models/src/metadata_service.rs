@@ -259,6 +259,6 @@ mod tests {
     #[test]
     fn messages_and_clients_are_small() {
         assert_eq!((size_of::<Packet>(), size_of::<Event>()), (64, 72));
-        assert_eq!((size_of::<Client>(), size_of::<Host>()), (216, 216));
+        assert_eq!((size_of::<Client>(), size_of::<Host>()), (192, 192));
     }
 }
