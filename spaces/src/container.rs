@@ -115,7 +115,8 @@ impl Container {
         let orders = first::Orders { options: options.clone(), listener: listening };
         let orders = serde_json::to_string(&orders).map_err(|error| failed(error.into()))?;
         let mut command = Command::new(program);
-        command.args(role).arg(orders).stdin(Stdio::null());
+        // What it has to say of itself it says on standard error.
+        command.args(role).arg(orders).stdin(Stdio::null()).stdout(Stdio::null());
         let enter = move || {
             process::end_with_parent(Some(parent))?;
             // What is typed on the terminal is not for it.
