@@ -48,6 +48,8 @@ fn may_sample() -> bool {
 fn server(dir: &Path, port: u16) -> Child {
     let mut command = meikyo();
     command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--ingest"]).arg(dir);
+    // What is waited for is asked for as often as there is an answer.
+    command.args(["--requests-per-second", "100000"]);
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
