@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
@@ -26,8 +26,11 @@ const LIST_BYTES: usize = 16 << 10;
 /// 1 while threads stand still.
 static STOP: AtomicU32 = AtomicU32::new(0);
 
-/// How many do.
+/// How many threads are in the handler.
 static STOPPED: AtomicU32 = AtomicU32::new(0);
+
+/// Which ones, each at the first free place from that of its number on; 0 is a free place.
+static STANDING: [AtomicI32; THREADS_MAX] = [const { AtomicI32::new(0) }; THREADS_MAX];
 
 /// Why threads do not stand still.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +97,12 @@ impl Standstill {
         }
     }
 
-    /// Whether every thread stands still, or has the signal before it as soon as it does not block it any more. Who has
-    /// stopped is counted first: whoever stops meanwhile is missed, and nobody is counted twice.
+    /// Whether every thread stands still, or has the signal before it as soon as it does not block it any more. Each is
+    /// looked at by itself: one that has come to the handler late, by the signal of an earlier stop, has that of this
+    /// stop before it, too, and would be counted twice. One that is about to leave the handler then comes back to it
+    /// before it runs anything of the program.
     fn are_still(&self) -> bool {
-        let stopped = STOPPED.load(Ordering::SeqCst) as usize;
-        let awaited = self.threads.iter().filter(|thread| has_signal_pending(**thread));
-        stopped + awaited.count() >= self.threads.len()
+        self.threads.iter().all(|thread| stands(*thread) || has_signal_pending(*thread))
     }
 
     /// Lets them go on, and waits until all have.
@@ -165,6 +168,17 @@ impl Standstill {
         unsafe { libc::close(list) };
         outcome
     }
+}
+
+/// The places where a thread may be in [`STANDING`], the likeliest first.
+fn places(thread: libc::pid_t) -> impl Iterator<Item = &'static AtomicI32> {
+    let first = usize::try_from(thread).unwrap_or(0) % THREADS_MAX;
+    STANDING[first..].iter().chain(&STANDING[..first])
+}
+
+/// Whether a thread is in the handler.
+fn stands(thread: libc::pid_t) -> bool {
+    places(thread).any(|place| place.load(Ordering::SeqCst) == thread)
 }
 
 /// The number that a string of C begins with.
@@ -234,7 +248,13 @@ extern "C" fn stand_still(_: libc::c_int) {
     let place = unsafe { libc::__errno_location() };
     // SAFETY: it is the place of this thread's own error number, which the interrupted code may still want to read.
     let kept = unsafe { *place };
+    // SAFETY: it takes nothing and cannot fail.
+    let me = unsafe { libc::gettid() };
     STOPPED.fetch_add(1, Ordering::SeqCst);
+    let is_taken = |place: &&AtomicI32| {
+        place.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    };
+    let own = places(me).find(is_taken);
     while STOP.load(Ordering::SeqCst) == 1 {
         // SAFETY: the kernel reads the word, and lets this thread sleep while it is 1.
         unsafe {
@@ -248,8 +268,11 @@ extern "C" fn stand_still(_: libc::c_int) {
             );
         }
     }
+    if let Some(own) = own {
+        own.store(0, Ordering::SeqCst);
+    }
     STOPPED.fetch_sub(1, Ordering::SeqCst);
-    // SAFETY: as above.
+    // SAFETY: `place` is that of this thread's own error number.
     unsafe { *place = kept };
 }
 
