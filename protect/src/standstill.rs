@@ -172,7 +172,7 @@ impl Standstill {
 
 /// The places where a thread may be in [`STANDING`], the likeliest first.
 fn places(thread: libc::pid_t) -> impl Iterator<Item = &'static AtomicI32> {
-    let first = usize::try_from(thread).unwrap_or(0) % THREADS_MAX;
+    let first = thread.unsigned_abs() as usize % THREADS_MAX;
     STANDING[first..].iter().chain(&STANDING[..first])
 }
 
