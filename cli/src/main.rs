@@ -9,6 +9,7 @@ mod log;
 mod missing_rows;
 mod overview;
 mod receiver;
+mod roles;
 mod row_arguments;
 mod rows;
 mod signals;
@@ -25,13 +26,13 @@ use meikyo_console::ranks;
 
 use crate::args::{Args, Verb};
 use crate::verbs::checkpoint::roles as checkpoint_roles;
-use crate::verbs::lab::roles::RoleArgs;
+use crate::verbs::lab::roles as lab_roles;
 
 fn main() -> ExitCode {
-    if let Some(role) = RoleArgs::of_this_process() {
-        return failure::exit_code(log::begin().map(|()| verbs::lab::roles::run(&role)));
+    if let Some(role) = roles::of_this_process(lab_roles::WORDS) {
+        return failure::exit_code(log::begin().map(|()| lab_roles::run(&role)));
     }
-    if let Some(role) = checkpoint_roles::RoleArgs::of_this_process() {
+    if let Some(role) = roles::of_this_process(checkpoint_roles::WORDS) {
         return failure::exit_code(checkpoint_roles::run(&role));
     }
     let mut command = overview::command();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use meikyo_console::failure::Failure;
-use meikyo_transport::shell::{Target, UplinkStatus};
+use meikyo_transport::shell::{Target, UplinkStatus, with_port};
 
 /// What tells this life of the machine from every other.
 pub(crate) fn machine() -> Result<String, std::io::Error> {
@@ -58,13 +58,7 @@ pub(crate) fn target(
     if authority.is_empty() || !is_plain(rest) {
         return Err(refused());
     }
-    // The colons of an address of version 6 are in brackets.
-    let behind = authority.rsplit(']').next().unwrap_or(authority);
-    let authority = match behind.rsplit_once(':') {
-        Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
-        Some(_) => return Err(refused()),
-        None => format!("{authority}:{port}"),
-    };
+    let authority = with_port(authority, port).ok_or_else(refused)?;
     Ok(Target { authority, prefix: path.trim_end_matches('/').to_owned(), roots, token })
 }
 

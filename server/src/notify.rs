@@ -11,14 +11,13 @@ mod standing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use meikyo_recording::{Recording, alerts};
 use meikyo_units::{Nanos, WallTime};
 
-use crate::onward::{Content, HttpTarget, Line, Posted, Recordings, recordings};
+use crate::onward::{Content, Errand, HttpTarget, Line, Posted, Recordings, recordings};
 pub use mail::{MailError, MailTarget};
 use standing::{Notice, Standing};
 
@@ -81,9 +80,7 @@ pub(crate) type SharedNotifyCounts = Arc<Mutex<NotifyCounts>>;
 #[derive(Debug)]
 pub(crate) struct Notifier {
     counts: SharedNotifyCounts,
-    line: Option<Line>,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Errand,
 }
 
 impl Notifier {
@@ -97,7 +94,6 @@ impl Notifier {
             Recipient::Hook(target) => Some(Line::new(target.clone())),
             Recipient::Mail(_) => None,
         };
-        let (stop, stopped) = channel();
         let mut work = Work {
             from,
             options: options.clone(),
@@ -106,27 +102,13 @@ impl Notifier {
             standings: BTreeMap::new(),
             again_after: AGAIN_AFTER,
         };
-        let name = options.to.name().to_owned();
-        let thread = std::thread::Builder::new().name(name).spawn(move || work.run(&stopped))?;
-        Ok(Self { counts, line, stop: Some(stop), thread: Some(thread) })
+        let name = options.to.name();
+        let thread = Errand::begin(name, line, move |stopped| work.run(stopped))?;
+        Ok(Self { counts, _thread: thread })
     }
 
     pub(crate) fn counts(&self) -> SharedNotifyCounts {
         Arc::clone(&self.counts)
-    }
-}
-
-impl Drop for Notifier {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(line) = &self.line {
-            line.cut();
-        }
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the thread that tells of alerts has panicked");
-        }
     }
 }
 
@@ -141,7 +123,6 @@ struct Work {
 
 impl Work {
     fn run(&mut self, stopped: &Receiver<()>) {
-        meikyo_recording::lower_priority();
         loop {
             let is_well = self.look();
             let wait = if is_well {

@@ -12,6 +12,7 @@
 //! and core, so that it is what limits the rate. Memory is a body of [`BODY_MAX`] and a block of rows, and for
 //! remote writes the labels of every series.
 
+mod errand;
 mod follow;
 mod remote_write;
 mod sent;
@@ -20,10 +21,9 @@ mod target;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
+pub(crate) use errand::Errand;
 use meikyo_live::line_protocol::SampleLayout;
 use meikyo_units::Nanos;
 pub(crate) use target::{Content, Line, Posted, connect};
@@ -108,9 +108,8 @@ pub(crate) type SharedCounts = Arc<Mutex<OnwardCounts>>;
 #[derive(Debug)]
 pub(crate) struct Sink {
     counts: SharedCounts,
-    line: Line,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// A request under way when this is dropped is not waited for: its rows are sent again the next time.
+    _thread: Errand,
 }
 
 impl Sink {
@@ -121,12 +120,9 @@ impl Sink {
     pub(crate) fn start(from: Recordings, options: &OnwardOptions) -> std::io::Result<Self> {
         let counts = SharedCounts::default();
         let line = Line::new(options.target.clone());
-        let (stop, stopped) = channel();
         let told = Arc::clone(&counts);
         let (options, of_thread) = (options.clone(), line.clone());
-        let name = options.form.name().to_owned();
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
-            meikyo_recording::lower_priority();
+        let thread = Errand::begin(options.form.name(), Some(line), move |stopped| {
             let (mut followers, mut known) = (Vec::new(), BTreeSet::new());
             loop {
                 for (dir, cluster) in recordings(&from) {
@@ -141,7 +137,7 @@ impl Sink {
                     }
                 }
                 for follower in &mut followers {
-                    if let Err(Halt::Ended) = follower.go_on(&stopped) {
+                    if let Err(Halt::Ended) = follower.go_on(stopped) {
                         return;
                     }
                 }
@@ -151,24 +147,11 @@ impl Sink {
                 }
             }
         })?;
-        Ok(Self { counts, line, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { counts, _thread: thread })
     }
 
     pub(crate) fn counts(&self) -> SharedCounts {
         Arc::clone(&self.counts)
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        self.stop = None;
-        // A request under way is not waited for: its rows are sent again the next time.
-        self.line.cut();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the thread that sends rows on has panicked");
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use meikyo_transport::shell::{ConnectError, vouched};
+use meikyo_transport::shell::{ConnectError, vouched, with_port};
 use meikyo_units::Nanos;
 use rustls::StreamOwned;
 
@@ -100,12 +100,7 @@ impl MailTarget {
         if authority.is_empty() || !authority.bytes().all(is_plain) {
             return Err(wrong());
         }
-        let behind = authority.rsplit(']').next().unwrap_or(authority);
-        let authority = match behind.rsplit_once(':') {
-            Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
-            Some(_) => return Err(wrong()),
-            None => format!("{authority}:{port}"),
-        };
+        let authority = with_port(authority, port).ok_or_else(wrong)?;
         if let Some(address) = to.iter().map(|to| &**to).chain([from]).find(|of| !is_mailbox(of)) {
             return Err(MailError::Mailbox { address: address.to_owned() });
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use meikyo_transport::shell::{ConnectError, vouched};
+use meikyo_transport::shell::{ConnectError, vouched, with_port};
 use meikyo_units::Nanos;
 use rustls::StreamOwned;
 
@@ -86,12 +86,7 @@ impl HttpTarget {
         if authority.is_empty() || path.is_empty() || !rest.bytes().all(is_plain) {
             return Err(wrong());
         }
-        let behind = authority.rsplit(']').next().unwrap_or(authority);
-        let authority = match behind.rsplit_once(':') {
-            Some((_, digits)) if digits.parse::<u16>().is_ok() => authority.to_owned(),
-            Some(_) => return Err(wrong()),
-            None => format!("{authority}:{port}"),
-        };
+        let authority = with_port(authority, port).ok_or_else(wrong)?;
         if let Some(roots) = &roots {
             vouched(&authority, roots)?;
         }

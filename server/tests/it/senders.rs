@@ -22,11 +22,11 @@ use crate::tls::certificate;
 /// How long anything may take that has to happen.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-fn table() -> TableSchema {
+pub(crate) fn table() -> TableSchema {
     TableSchema::new("t", "", vec![Column::new("value", ColumnKind::U64, Meaning::Gauge, "")])
 }
 
-fn rows(value: u64) -> PackedRows {
+pub(crate) fn rows(value: u64) -> PackedRows {
     let mut packer = Packer::new(table());
     packer.batch().begin_row(1_795_294_799_000_000_000);
     packer.batch().put_u64(1, value);

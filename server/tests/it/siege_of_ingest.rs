@@ -6,10 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::Path;
 
-use meikyo_recording::{
-    Column, ColumnKind, Meaning, Origin, PackedRows, Packer, Recording, Selection, Source,
-    TableSchema,
-};
+use meikyo_recording::{Origin, Recording, Selection, Source};
 use meikyo_server::{hash_token, make_token};
 use meikyo_transport::SenderOptions;
 use meikyo_transport::limits::SpoolLimits;
@@ -18,6 +15,7 @@ use meikyo_transport::wire::{Code, Declared, Decoder, Hello, Message, Refusal};
 use meikyo_units::{Nanos, WallTime};
 
 use crate::client::{Served, serve_with};
+use crate::senders::{rows, table};
 
 /// How long anything may take that has to happen.
 const PATIENCE: Nanos = Nanos::from_secs(60);
@@ -28,17 +26,6 @@ const UNDISTURBED: Nanos = Nanos::from_secs(5);
 /// Connections that a client opens, and clients: a thousand connections.
 const OF_CLIENT: usize = 20;
 const CLIENTS: u8 = 50;
-
-fn table() -> TableSchema {
-    TableSchema::new("t", "", vec![Column::new("value", ColumnKind::U64, Meaning::Gauge, "")])
-}
-
-fn rows(value: u64) -> PackedRows {
-    let mut packer = Packer::new(table());
-    packer.batch().begin_row(1_795_294_799_000_000_000);
-    packer.batch().put_u64(1, value);
-    packer.pack().unwrap()
-}
 
 fn streams() -> Vec<Declared> {
     vec![Declared { stream: "s".into(), tables: vec![table()] }]

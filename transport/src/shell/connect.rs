@@ -265,6 +265,18 @@ fn tls(
     Ok(StreamOwned::new(connection, socket))
 }
 
+/// An authority with its port: `host`, `host:8420`, `[::1]` or `[::1]:8420`, and `port` where none is named; `None` where
+/// what stands behind the colon is no port.
+pub fn with_port(authority: &str, port: u16) -> Option<String> {
+    // The colons of an address of version 6 are in brackets.
+    let behind = authority.rsplit(']').next().unwrap_or(authority);
+    match behind.rsplit_once(':') {
+        Some((_, digits)) if digits.parse::<u16>().is_ok() => Some(authority.to_owned()),
+        Some(_) => None,
+        None => Some(format!("{authority}:{port}")),
+    }
+}
+
 /// TLS before its handshake, with whom the certificates in a file vouch for.
 ///
 /// # Errors

@@ -9,9 +9,8 @@ use meikyo_spaces::container::{self, ContainerError};
 
 use crate::signals;
 
-/// The words that this program is started with in a role. They are no verb of the command line: nobody
-/// types them.
-pub(super) const WORDS: [&str; 2] = ["checkpoint", "role"];
+/// The words that this program is started with in a role.
+pub(crate) const WORDS: [&str; 2] = ["checkpoint", "role"];
 
 /// The role of the first process of a container.
 pub(super) const FIRST: &str = "first";
@@ -29,15 +28,6 @@ pub(super) const UNREACHED: u8 = 255;
 pub(crate) struct RoleArgs {
     #[command(subcommand)]
     role: Role,
-}
-
-impl RoleArgs {
-    /// The role that this process was started in, if it was.
-    pub(crate) fn of_this_process() -> Option<Self> {
-        let mut arguments = std::env::args_os().skip(1);
-        let is_role = WORDS.iter().all(|word| arguments.next().is_some_and(|own| own == **word));
-        is_role.then(|| Self::parse_from(arguments))
-    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,9 +6,8 @@ use clap::{Parser, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_lab::Roles;
 
-/// The words that this program is started with in a role. They are no verb of the command line: nobody
-/// types them.
-const WORDS: [&str; 2] = ["lab", "role"];
+/// The words that this program is started with in a role.
+pub(crate) const WORDS: [&str; 2] = ["lab", "role"];
 
 /// What stands behind [`WORDS`].
 #[derive(Debug, Parser)]
@@ -16,15 +15,6 @@ const WORDS: [&str; 2] = ["lab", "role"];
 pub(crate) struct RoleArgs {
     #[command(subcommand)]
     role: Role,
-}
-
-impl RoleArgs {
-    /// The role that this process was started in, if it was.
-    pub(crate) fn of_this_process() -> Option<Self> {
-        let mut arguments = std::env::args_os().skip(1);
-        let is_role = WORDS.iter().all(|word| arguments.next().is_some_and(|own| own == **word));
-        is_role.then(|| Self::parse_from(arguments))
-    }
 }
 
 #[derive(Debug, Subcommand)]
