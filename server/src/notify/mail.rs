@@ -4,13 +4,15 @@
 //! machine listens. Texts are sent in base64, so that no line of them means anything to the protocol.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use meikyo_transport::shell::{ConnectError, vouched, with_port};
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, WallTime};
 use rustls::StreamOwned;
 
 use crate::onward::connect;
@@ -127,35 +129,44 @@ impl MailTarget {
     pub(super) fn send(&self, subject: &str, text: &str) -> io::Result<bool> {
         let socket = connect(&self.authority, self.roots.is_some())?;
         socket.set_read_timeout(Some(ANSWER_MAX.to_std()))?;
-        let message = self.message(subject, text);
+        let own = own_name(socket.local_addr()?.ip());
+        let message = self.message(subject, text, WallTime::now());
         match &self.roots {
-            None => self.converse(socket, &message),
+            None => self.converse(socket, &own, &message),
             Some(roots) => {
                 let connection = vouched(&self.authority, roots).map_err(io::Error::other)?;
-                self.converse(StreamOwned::<_, TcpStream>::new(connection, socket), &message)
+                let stream = StreamOwned::<_, TcpStream>::new(connection, socket);
+                self.converse(stream, &own, &message)
             }
         }
     }
 
-    /// The message with its headers, lines ended as the protocol wants them.
-    fn message(&self, subject: &str, text: &str) -> String {
+    /// The message with its headers (RFC 5322, 3.6), lines ended as the protocol wants them.
+    fn message(&self, subject: &str, text: &str, now: WallTime) -> String {
         let to = self.to.join(", ");
+        let ns = now.as_nanos();
+        let instant = Timestamp::from_nanosecond(ns.into()).expect("64 bits of ns are in range");
+        let date = DateTimePrinter::new().timestamp_to_string(&instant);
+        let date = date.expect("64 bits of ns end in 2262");
+        let domain = self.from.split_once('@').map_or("", |(_, domain)| domain);
         let encoded = STANDARD.encode(text.replace('\n', "\r\n"));
         let lines: Vec<&str> = lines_of(&encoded, LINE_MAX).collect();
         format!(
-            "From: {}\r\nTo: {to}\r\nSubject: {}\r\nMIME-Version: 1.0\r\n\
+            "Date: {date}\r\nMessage-ID: <{ns}.{}@{domain}>\r\nFrom: {}\r\nTo: {to}\r\nSubject: {}\r\n\
+             MIME-Version: 1.0\r\n\
              Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\
              Auto-Submitted: auto-generated\r\n\r\n{}\r\n",
+            std::process::id(),
             self.from,
             header(subject),
             lines.join("\r\n")
         )
     }
 
-    fn converse(&self, stream: impl Read + Write, message: &str) -> io::Result<bool> {
+    fn converse(&self, stream: impl Read + Write, own: &str, message: &str) -> io::Result<bool> {
         let mut talk = Talk(BufReader::new(stream));
         talk.expect("", 220)?;
-        talk.expect("EHLO meikyo.invalid\r\n", 250)?;
+        talk.expect(&format!("EHLO {own}\r\n"), 250)?;
         if let Some(Credentials { user, password }) = &self.credentials {
             let word = STANDARD.encode(format!("\0{user}\0{password}"));
             talk.expect(&format!("AUTH PLAIN {word}\r\n"), 235)?;
@@ -217,6 +228,14 @@ impl<S: Read + Write> Talk<S> {
                 return Ok((code, text));
             }
         }
+    }
+}
+
+/// What a client without a name of its own calls itself (RFC 5321, 4.1.3).
+fn own_name(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => format!("[{address}]"),
+        IpAddr::V6(address) => format!("[IPv6:{address}]"),
     }
 }
 
@@ -292,7 +311,7 @@ mod tests {
         let to = ["a@b".to_owned(), "c@d".to_owned()];
         let target =
             MailTarget::new("smtp://127.0.0.1", ("m@b", &to), None, Path::new("/none")).unwrap();
-        target.converse(Scripted(io::Cursor::new(script.to_vec()), Vec::new()), "text\r\n")
+        target.converse(Scripted(io::Cursor::new(script.to_vec()), Vec::new()), "[::1]", "text\r\n")
     }
 
     #[test]
@@ -316,6 +335,22 @@ mod tests {
             drop(said(&octets.collect::<Vec<_>>()));
         }
         assert!(said(&[&b"220-"[..], &[b'x'; 100_000][..]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_message_has_a_date_and_a_name_of_its_own() {
+        let to = ["a@b".to_owned()];
+        let target =
+            MailTarget::new("smtp://127.0.0.1", ("m@mon.example", &to), None, Path::new("/none"));
+        let message =
+            target.unwrap().message("s", "t", WallTime::from_nanos(1_795_294_799_000_000_007));
+        // `date -u -R -d @1795294799`
+        assert!(message.starts_with("Date: Sat, 21 Nov 2026 20:59:59 -0000\r\n"), "{message}");
+        let id =
+            format!("Message-ID: <1795294799000000007.{}@mon.example>\r\n", std::process::id());
+        assert!(message.contains(&id), "{message}");
+        assert_eq!(own_name([127, 0, 0, 1].into()), "[127.0.0.1]");
+        assert_eq!(own_name(IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])), "[IPv6:::1]");
     }
 
     #[test]

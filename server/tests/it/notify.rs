@@ -196,6 +196,9 @@ fn people_are_told_by_mail_when_the_server_takes_it() {
     let has = |header: &str| headers.iter().any(|line| line == header);
     assert!(has("To: admin@mon.example, night@mon.example"), "{headers:?}");
     assert!(has("From: meikyo@mon.example"), "{headers:?}");
+    for name in ["Date: ", "Message-ID: <"] {
+        assert!(headers.iter().any(|line| line.starts_with(name)), "{headers:?}");
+    }
     assert!(has("Subject: Meikyo west: silent: 1 alert"), "{headers:?}");
     assert!(text.contains("node2") && text.contains("no answer for more than 30s"), "{text}");
     clear(&mut writer);
