@@ -295,3 +295,113 @@ pub(crate) fn let_daemon_read(socket: &UnixStream) -> io::Result<()> {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, daemon, nothing, nothing, nothing) };
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// Longest that anything may take on a loaded machine.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[expect(unsafe_code, reason = "it takes nothing and cannot fail")]
+    fn own_number() -> libc::pid_t {
+        // SAFETY: as above.
+        unsafe { libc::gettid() }
+    }
+
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let begun = now();
+        while !is_so() {
+            assert!(begun.elapsed() < PATIENCE, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[expect(unsafe_code, reason = "calls of the C library")]
+    fn change_mask(how: libc::c_int) {
+        // SAFETY: all zeros are a set of no signals.
+        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: it is a set.
+        unsafe { libc::sigaddset(&raw mut set, signal()) };
+        // SAFETY: the mask is that of this thread only, and the old one is not asked for.
+        unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
+    }
+
+    /// Stays in the kernel, where no handler runs, until an octet can be read: a process is begun, and waited for as
+    /// `vfork` does.
+    #[expect(unsafe_code, reason = "system calls")]
+    fn stay_in_the_kernel(until: libc::c_int) {
+        let flags = libc::c_long::from(libc::CLONE_VFORK | libc::SIGCHLD);
+        let none: libc::c_long = 0;
+        // SAFETY: the new process has a copy of this one's memory, and does what is allowed in one.
+        let child = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+        if child == 0 {
+            let mut octet = 0_u8;
+            // SAFETY: the kernel writes one octet at most, and then the process is over.
+            unsafe {
+                libc::read(until, (&raw mut octet).cast(), 1);
+                libc::_exit(0);
+            }
+        }
+        let child = libc::pid_t::try_from(child).unwrap();
+        // SAFETY: it is a process of this one, and how it has ended is not asked for.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    }
+
+    /// A thread comes to the handler by the signal of an earlier stop, and is sent that of this one, too, while another
+    /// cannot stop yet.
+    #[test]
+    #[expect(unsafe_code, reason = "a signal is sent")]
+    fn a_thread_that_was_stopped_late_is_not_counted_for_another() {
+        handle().unwrap();
+        let (late, busy) = (AtomicI32::new(0), AtomicI32::new(0));
+        let (may_stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut standstill = Standstill::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                change_mask(libc::SIG_BLOCK);
+                late.store(own_number(), Ordering::SeqCst);
+                wait_until("it may stop", || may_stop.load(Ordering::SeqCst));
+                change_mask(libc::SIG_UNBLOCK);
+                wait_until("it is over", || is_over.load(Ordering::SeqCst));
+            });
+            scope.spawn(|| {
+                busy.store(own_number(), Ordering::SeqCst);
+                stay_in_the_kernel(reader.as_raw_fd());
+            });
+            let number = |of: &AtomicI32| of.load(Ordering::SeqCst);
+            wait_until("both have begun", || number(&late) > 0 && number(&busy) > 0);
+            let (late, busy) = (number(&late), number(&busy));
+            wait_until("the busy one is in the kernel", || {
+                let stat = std::fs::read_to_string(format!("/proc/self/task/{busy}/stat"));
+                stat.unwrap().contains(") D ")
+            });
+            // SAFETY: it takes three numbers.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), late, signal()) };
+            // From here until they go on no memory may be asked for.
+            STOP.store(1, Ordering::SeqCst);
+            may_stop.store(true, Ordering::SeqCst);
+            wait_until("the late one stands", || stands(late));
+            let listed = standstill.signal_new();
+            let is_still = |thread: &libc::pid_t| stands(*thread) || has_signal_pending(*thread);
+            wait_until("all others stand", || {
+                standstill.threads.iter().filter(|thread| **thread != busy).all(is_still)
+            });
+            let are_still = standstill.are_still();
+            let written = writer.write_all(&[0]);
+            wait_until("all stand", || standstill.are_still());
+            let is_busy_still = is_still(&busy);
+            standstill.go_on();
+            is_over.store(true, Ordering::SeqCst);
+            listed.unwrap();
+            written.unwrap();
+            assert!(!are_still, "a thread that runs was not waited for");
+            assert!(is_busy_still);
+        });
+    }
+}
