@@ -24,6 +24,7 @@ use std::thread;
 use std::time::Instant;
 
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime, in_one_line};
+use rustix::fs::Access;
 
 use crate::charter::{COMMITS_KEPT, Generation};
 use crate::detection::Patience;
@@ -236,6 +237,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let incarnation = storage.incarnation(vote.is_some()).map_err(unusable)?;
     let prepared = storage.whole_generations(&layout, options.job.block())?;
     let (inputs, incoming) = sync_channel(INPUTS_MAX);
+    check_drain(&options)?;
     check_room(&options, &storage)?;
     let listeners = listen(&options.job, me)?;
     let effort = options.cpu_share.map(|share| Arc::new(Effort::new(share)));
@@ -289,6 +291,14 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
 /// Generations of a host that are there at once at most: the two that are committed, and the one that is being written.
 const GENERATIONS_AT_ONCE: u64 = COMMITS_KEPT as u64 + 1;
 
+/// Whether what is drained can be written where it is to be.
+fn check_drain(options: &DaemonOptions) -> Result<(), DaemonError> {
+    let Some(DrainOptions { directory: path, .. }) = &options.drain else { return Ok(()) };
+    let is_usable = std::fs::create_dir_all(path)
+        .and_then(|()| Ok(rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK)?));
+    is_usable.map_err(|source| DaemonError::Directory { path: path.clone(), source })
+}
+
 /// Whether what the program is going to save fits the disk, and what is drained of it the file system that all share.
 fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonError> {
     let Some(image) = options.room_for else { return Ok(()) };
@@ -311,7 +321,6 @@ fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonEr
     if let Some(drain) = &options.drain {
         let path = &drain.directory;
         let unusable = |source| DaemonError::Directory { path: path.clone(), source };
-        std::fs::create_dir_all(path).map_err(unusable)?;
         let used = storage::used_in(path).map_err(unusable)?;
         let generations = drain.keep as u64 + 1;
         check(path, used, generations, image.get().saturating_mul(hosts))?;

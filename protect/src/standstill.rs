@@ -341,11 +341,10 @@ mod tests {
         let child = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
         if child == 0 {
             let mut octet = 0_u8;
-            // SAFETY: the kernel writes one octet at most, and then the process is over.
-            unsafe {
-                libc::read(until, (&raw mut octet).cast(), 1);
-                libc::_exit(0);
-            }
+            // SAFETY: the kernel writes one octet at most.
+            unsafe { libc::read(until, (&raw mut octet).cast(), 1) };
+            // SAFETY: the process is over.
+            unsafe { libc::_exit(0) };
         }
         let child = libc::pid_t::try_from(child).unwrap();
         // SAFETY: it is a process of this one, and how it has ended is not asked for.
@@ -381,8 +380,10 @@ mod tests {
                 let stat = std::fs::read_to_string(format!("/proc/self/task/{busy}/stat"));
                 stat.unwrap().contains(") D ")
             });
+            // SAFETY: it takes nothing and cannot fail.
+            let process = unsafe { libc::getpid() };
             // SAFETY: it takes three numbers.
-            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), late, signal()) };
+            unsafe { libc::syscall(libc::SYS_tgkill, process, late, signal()) };
             // From here until they go on no memory may be asked for.
             STOP.store(1, Ordering::SeqCst);
             may_stop.store(true, Ordering::SeqCst);

@@ -19,6 +19,7 @@ use meikyo_server::{
     OnwardOptions, Options, REQUESTS_PER_S, Recipient, Reloaded, Running, StartError, TargetError,
     Tls,
 };
+use meikyo_transport::shell::ConnectError;
 use meikyo_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -152,16 +153,26 @@ struct InfluxArgs {
     influx_per_cpu: bool,
 }
 
+/// A URL that nothing can be posted to, with the option as it could be written.
+fn wrong(error: TargetError, example: &str) -> Failure {
+    match error {
+        TargetError::Address { .. } => {
+            Failure::new(error).hint(format!("write for example `{example}`"))
+        }
+        TargetError::Roots(ConnectError::Unprotected { .. }) => {
+            Failure::new(error).hint("write `https` instead of `http`")
+        }
+        _ => Failure::new(error),
+    }
+}
+
 impl InfluxArgs {
     fn options(&self) -> Result<Option<OnwardOptions>, Failure> {
         let Some(url) = &self.influx else { return Ok(None) };
         let target =
             HttpTarget::new(url, self.influx_credentials.as_deref(), &self.influx_tls_roots);
-        let target = target.map_err(|error| match error {
-            TargetError::Address { .. } => Failure::new(error)
-                .hint("write for example `--influx 'http://127.0.0.1:8086/write?db=profiles'`"),
-            _ => Failure::new(error),
-        })?;
+        let target = target
+            .map_err(|error| wrong(error, "--influx 'http://127.0.0.1:8086/write?db=profiles'"))?;
         let layout =
             if self.influx_per_cpu { SampleLayout::PerCpu } else { SampleLayout::OneMeasurement };
         let (tables, form) = (self.influx_tables.clone(), Form::Lines(layout));
@@ -193,11 +204,8 @@ impl RemoteWriteArgs {
         let Some(url) = &self.remote_write else { return Ok(None) };
         let credentials = self.remote_write_credentials.as_deref();
         let target = HttpTarget::new(url, credentials, &self.remote_write_tls_roots);
-        let target = target.map_err(|error| match error {
-            TargetError::Address { .. } => Failure::new(error)
-                .hint("write for example `--remote-write http://127.0.0.1:9090/api/v1/write`"),
-            _ => Failure::new(error),
-        })?;
+        let target = target
+            .map_err(|error| wrong(error, "--remote-write http://127.0.0.1:9090/api/v1/write"))?;
         let (tables, form) = (self.remote_write_tables.clone(), Form::RemoteWrite);
         Ok(Some(OnwardOptions { target, tables, form }))
     }
@@ -242,11 +250,8 @@ impl NotifyArgs {
         let mut all = Vec::new();
         if let Some(url) = &self.alert_webhook {
             let target = HttpTarget::new(url, self.alert_webhook_credentials.as_deref(), roots);
-            let target = target.map_err(|error| match error {
-                TargetError::Address { .. } => Failure::new(error)
-                    .hint("write for example `--alert-webhook http://127.0.0.1:8000/alerts`"),
-                _ => Failure::new(error),
-            })?;
+            let target = target
+                .map_err(|error| wrong(error, "--alert-webhook http://127.0.0.1:8000/alerts"))?;
             all.push(Recipient::Hook(target));
         }
         if let Some(from) = self.alert_mail_from.as_ref().filter(|_| !self.alert_mail.is_empty()) {
@@ -256,6 +261,9 @@ impl NotifyArgs {
             let target = target.map_err(|error| match error {
                 MailError::Server { .. } => Failure::new(error)
                     .hint("write for example `--alert-smtp smtps://mail.example:465`"),
+                MailError::Roots(ConnectError::Unprotected { .. }) => {
+                    Failure::new(error).hint("write `smtps` instead of `smtp`")
+                }
                 MailError::Mailbox { .. } => {
                     Failure::new(error).hint("write for example `--alert-mail admin@mail.example`")
                 }

@@ -263,6 +263,10 @@ fn what_is_wrong_with_a_run_is_said_with_its_remedy() {
         &run(&unreached),
         &["`n1` cannot be reached", "try `false n1 true`", "--on other hosts"],
     );
+    if is_possible() {
+        let nowhere = ["--local", "2", "--drain", "/proc/none"];
+        refused(&run(&nowhere), &["cannot use `/proc/none`", "hint:"]);
+    }
 }
 
 /// A host dies with its disk; other ranks go on, and their result is that of a run that nobody disturbs.

@@ -15,7 +15,7 @@ use meikyo_transport::shell::{ConnectError, vouched, with_port};
 use meikyo_units::{Nanos, WallTime};
 use rustls::StreamOwned;
 
-use crate::onward::connect;
+use crate::onward::{connect, must_be_near};
 
 /// How long the server may be silent.
 const ANSWER_MAX: Nanos = Nanos::from_secs(60);
@@ -106,8 +106,9 @@ impl MailTarget {
         if let Some(address) = to.iter().map(|to| &**to).chain([from]).find(|of| !is_mailbox(of)) {
             return Err(MailError::Mailbox { address: address.to_owned() });
         }
-        if let Some(roots) = &roots {
-            vouched(&authority, roots)?;
+        match &roots {
+            Some(roots) => drop(vouched(&authority, roots)?),
+            None => must_be_near(&authority)?,
         }
         let credentials = credentials.map(|path| {
             let wrong = || MailError::Credentials { path: path.to_owned() };
@@ -362,7 +363,7 @@ mod tests {
             assert!(matches!(of(wrong), Err(MailError::Server { .. })), "{wrong}");
         }
         assert!(matches!(of("smtps://localhost"), Err(MailError::Roots(_))));
-        let far = of("smtp://192.0.2.1").unwrap().send("a", "b").unwrap_err().to_string();
+        let far = of("smtp://192.0.2.1").unwrap_err().to_string();
         assert!(far.contains("not loopback"), "{far}");
     }
 }

@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// It is none.
-    #[error("`{url}` is no address that lines can be written to")]
+    #[error("`{url}` is no address that anything can be posted to")]
     Address {
         /// What was said.
         url: String,
@@ -87,8 +87,9 @@ impl HttpTarget {
             return Err(wrong());
         }
         let authority = with_port(authority, port).ok_or_else(wrong)?;
-        if let Some(roots) = &roots {
-            vouched(&authority, roots)?;
+        match &roots {
+            Some(roots) => drop(vouched(&authority, roots)?),
+            None => must_be_near(&authority)?,
         }
         let authorization = credentials.map(authorization).transpose()?;
         Ok(Self { authority, path: format!("/{path}"), authorization, roots })
@@ -125,6 +126,16 @@ impl HttpTarget {
             authorization.unwrap_or_default(),
         )
     }
+}
+
+/// Refuses what is not on this machine, for which there would have to be TLS. A name without an address may have one when
+/// it is connected to, and is looked at again then.
+pub(crate) fn must_be_near(authority: &str) -> Result<(), ConnectError> {
+    let Ok(mut addresses) = authority.to_socket_addrs() else { return Ok(()) };
+    if addresses.any(|address| address.ip().is_loopback()) {
+        return Ok(());
+    }
+    Err(ConnectError::Unprotected { authority: authority.to_owned() })
 }
 
 /// A connection to the first address of a name that gives one; to loopback only, unless it is protected.
@@ -328,9 +339,11 @@ mod tests {
             let told = HttpTarget::new(wrong, None, Path::new("/none")).unwrap_err().to_string();
             assert!(told.contains("no address"), "{wrong}: {told}");
         }
-        let far =
-            connect(&of("http://192.0.2.1/write?db=a").authority, false).unwrap_err().to_string();
-        assert!(far.contains("not loopback"), "{far}");
+        let far = HttpTarget::new("http://192.0.2.1/write?db=a", None, Path::new("/none"));
+        let later = connect("192.0.2.1:80", false).unwrap_err().to_string();
+        for far in [far.unwrap_err().to_string(), later] {
+            assert!(far.contains("not loopback"), "{far}");
+        }
         let secure = HttpTarget::new("https://localhost/write", None, Path::new("/none"));
         assert!(secure.unwrap_err().to_string().contains("no TLS with `localhost:443`: `/none`"));
     }
