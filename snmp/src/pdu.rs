@@ -254,17 +254,17 @@ pub struct VarbindIter<'a> {
 }
 
 impl<'a> VarbindIter<'a> {
-    /// The next varbind, with `None` for a value that is delimited as it should be and cannot be
-    /// read (a counter of no or of twelve octets): the ones behind it can.
+    /// Name, type and content octets of the next varbind, for a reader to whom one value that is
+    /// delimited as it should be and cannot be decoded (a counter of no or of twelve octets) does not
+    /// spoil the ones behind it.
     ///
     /// # Errors
     ///
     /// [`DecodeError`] where a varbind is not delimited as it should be, which ends the list.
-    #[inline]
-    #[expect(clippy::type_complexity, reason = "the two halves of a varbind, as in the iterator")]
-    pub fn next_lenient(
-        &mut self,
-    ) -> Option<Result<(&'a [u8], Option<ValueRef<'a>>), DecodeError>> {
+    #[expect(clippy::inline_always, reason = "as for `read`")]
+    #[inline(always)]
+    #[expect(clippy::type_complexity, reason = "the parts of a varbind, as in the iterator")]
+    pub fn next_framed(&mut self) -> Option<Result<(&'a [u8], u8, &'a [u8]), DecodeError>> {
         if self.list.is_empty() {
             return None;
         }
@@ -272,7 +272,7 @@ impl<'a> VarbindIter<'a> {
         if framed.is_err() {
             self.list = Reader::new(&[]);
         }
-        Some(framed.map(|(oid, tag, content)| (oid, ValueRef::decode(tag, content).ok())))
+        Some(framed)
     }
 
     #[expect(

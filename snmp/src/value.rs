@@ -173,7 +173,8 @@ impl<'a> ValueRef<'a> {
     /// # Errors
     ///
     /// [`DecodeError`] if the type is unknown or the content does not fit it.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "its result would go through memory")]
+    #[inline(always)]
     pub fn decode(tag: u8, content: &'a [u8]) -> Result<Self, DecodeError> {
         Ok(match tag {
             tag::COUNTER64 => Self::Counter64(ber::unsigned64(tag, content)?),

@@ -311,14 +311,14 @@ impl Layout {
         let mut expected = self.expected.iter();
         let mut oid_start = 0;
         let mut varbinds = response.varbinds;
-        while let Some(varbind) = varbinds.next_lenient() {
-            let (oid, value) = varbind.map_err(|_| Reason::BadPacket)?;
+        while let Some(varbind) = varbinds.next_framed() {
+            let (oid, tag, content) = varbind.map_err(|_| Reason::BadPacket)?;
             let Some(expected) = expected.next() else { return Err(Reason::WrongObjects) };
             if !is_same(&self.oids[oid_start..expected.oid_end], oid) {
                 return Err(Reason::WrongObjects);
             }
             oid_start = expected.oid_end;
-            let Some(value) = value else {
+            let Ok(value) = ValueRef::decode(tag, content) else {
                 answer.unreadable(&expected.role);
                 continue;
             };
