@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use meikyo_models::Report;
-use meikyo_models::metadata_service::{Load, Metadata, RootList};
+use meikyo_models::metadata_service::{Load, Metadata, Mix, RootList, Workload};
 use meikyo_models::scenario::Scenario;
 use meikyo_sim::{Line, LineContent, Observer, Options, Progress, Scheduler, Unobserved};
 use meikyo_units::{Nanos, SimTime};
@@ -144,6 +144,25 @@ fn an_open_loop_above_capacity_is_called_saturated_with_what_is_offered() {
                 assert!((0.97..1.001).contains(&(found / 60_343.0)), "{found}");
             }
         }
+    }
+}
+
+/// Theory knows no capacity where directories are listed, but a server that is never idle is seen.
+#[test]
+fn an_open_loop_of_unknown_capacity_is_called_saturated_by_what_is_never_idle() {
+    let mix = Mix { create: 5, stat: 1, lookup: 1, unlink: 1, list: 1 };
+    for (interarrival_us, is_saturated) in [(8_000, false), (200, true)] {
+        let load = Load::Open {
+            interarrival: Nanos::from_micros(interarrival_us),
+            in_flight_max: 1_000_000,
+        };
+        let workload = Workload::Mix(mix);
+        let report = run(&Metadata { load, workload, ..Metadata::paper(2, 88, 200) });
+        assert_eq!(report.figure("capacity_per_s"), None);
+        let told = report.notes.iter().any(|note| {
+            note.starts_with("saturated: ") && note.contains("is never idle; 440000 operations")
+        });
+        assert_eq!(told, is_saturated, "{:?}", report.notes);
     }
 }
 

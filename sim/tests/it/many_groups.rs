@@ -114,6 +114,62 @@ fn ten_thousand_groups_take_no_time() {
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
+/// A switch in the middle, and those around it; each event goes from one to the other.
+#[derive(Clone, Debug, PartialEq)]
+struct Star {
+    leaves: u32,
+    passed: Cell<u64>,
+}
+fields!(Star { passed });
+
+impl Lp for Star {
+    type Message = ();
+
+    fn start(&mut self, context: &mut impl Context<()>) {
+        if context.me() == LpId::new(0) {
+            context.send(context.me(), Nanos::new(1), ());
+        }
+    }
+
+    fn handle(&mut self, (): (), context: &mut impl Context<()>) {
+        self.passed.add(context, 1);
+        let in_the_middle = context.me() == LpId::new(0);
+        let to = if in_the_middle { 1 + context.below(self.leaves) } else { 0 };
+        context.send(LpId::new(to), LEAST, ());
+    }
+}
+
+fn star(leaves: u32, groups: u32) -> Model<Star> {
+    let mut model = Model::new(3);
+    let make = |_| Star { leaves, passed: Cell::new(0) };
+    let middle = model.group("middle", 1);
+    model.fill(middle, make);
+    for at in 0..groups {
+        let group = model.group(&format!("around {at}"), leaves / groups);
+        model.link(middle, group, LEAST);
+        model.link(group, middle, LEAST);
+        model.fill(group, make);
+    }
+    model
+}
+
+/// To look through the links of the middle one after the other would take 20 times as long.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long a model takes is what is tested")]
+fn an_event_of_a_group_with_thousands_of_links_costs_little_more_than_of_one_with_one() {
+    let took = |groups: u32| {
+        let options = Options::new(Scheduler::Sequential, 1).until(SimTime::from_nanos(20_000_000));
+        let model = star(4_000, groups);
+        let started = Instant::now();
+        assert_eq!(run(model, &options).unwrap().events, 200_000);
+        started.elapsed()
+    };
+    // Whatever else runs disturbs one of three runs, but hardly all of them.
+    let least = |groups| (0..3).map(|_| took(groups)).min().unwrap();
+    let (one, thousands) = (least(1), least(4_000));
+    assert!(thousands < one * 8, "{thousands:?} with thousands of groups, {one:?} with one");
+}
+
 #[test]
 fn a_link_of_two_lps_permits_nothing_else() {
     let told = |to: u32, delay: u64| {
