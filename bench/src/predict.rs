@@ -99,7 +99,7 @@ struct Report {
     /// Whether every gain that the paper states is a gain here.
     gains_right: bool,
     gain_error_median: f64,
-    /// With TCP.
+    /// The same of the gains that are predicted with TCP of Linux 2.6.
     gain_error_median_tcp: f64,
     gains: Vec<npb::Gain>,
     costs: Vec<cost::Cost>,

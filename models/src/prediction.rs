@@ -66,7 +66,7 @@ pub struct Prediction {
     pub breakdown: Vec<(&'static str, f64)>,
     /// The lanes that carry most for their rate, the busiest first.
     pub busiest: Vec<Busy>,
-    /// What every lane carries.
+    /// Data of programs on each lane in the whole run, those within hosts included.
     pub carried: Vec<(LanePlace, Bytes)>,
     /// What happened to frames; nothing by the flow method.
     pub frames: Option<Frames>,

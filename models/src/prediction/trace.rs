@@ -22,9 +22,9 @@ const TAGS_MAX: usize = 1 << 20;
 /// Text of a trace, and what it is called in what is said about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceFile {
-    /// Its name.
+    /// What messages about its lines call it, usually its path.
     pub name: String,
-    /// All of it.
+    /// Its lines.
     pub text: String,
 }
 
@@ -60,7 +60,7 @@ pub enum TraceError {
     /// A line says nothing that is known.
     #[error("{file}, line {line}: {what}")]
     Line {
-        /// The file.
+        /// As [`TraceFile::name`].
         file: String,
         /// From 1.
         line: usize,
@@ -83,7 +83,7 @@ pub enum TraceError {
          {received} received: a trace of a program that was ended early has to be recorded anew"
     )]
     Unmatched {
-        /// The file.
+        /// As [`TraceFile::name`].
         file: String,
         /// The line of the first message that the other side lacks.
         line: usize,

@@ -297,6 +297,7 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
         "busiest cable",
         "used",
     ]);
+    let mut refused = String::new();
     for row in rows {
         let each = row.cables_per_link.map_or_else(String::new, |cables| cables.to_string());
         match &row.predicted {
@@ -314,14 +315,13 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
                     busiest.map_or_else(String::new, |busy| format!("{:.0} %", busy.share * 100.0)),
                 ]);
             }
-            Err(reason) => table.row(
-                [row.topology.clone(), each, "-".into(), format!("refused: {reason}")]
-                    .into_iter()
-                    .chain(std::iter::repeat_n(String::new(), 5)),
-            ),
+            Err(reason) => {
+                let each = if each.is_empty() { String::new() } else { format!(" ({each})") };
+                refused += &format!("refused: {}{each}: {reason}\n", row.topology);
+            }
         }
     }
-    let mut text = format!("{table}\n");
+    let mut text = format!("{table}\n{refused}");
     if let Some(own) = first {
         if let Some([run, all]) = own.sampled {
             text += &format!("from {run} of {all} iterations, which are alike\n");

@@ -28,7 +28,7 @@ choice!(Control { NewReno = "newreno", Cubic = "cubic" });
 /// TCP between all hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tcp {
-    /// Whose it is.
+    /// Which kernel's behaviour it has where kernels differ.
     pub stack: Stack,
     /// How its windows change.
     pub control: Control,
