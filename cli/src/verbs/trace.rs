@@ -13,7 +13,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use serde::Serialize;
 
-/// Record what an MPI program sends, receives and computes, to be replayed by `fabric predict`
+/// Record what an MPI program sends and computes, for `fabric predict` to replay
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     /// The directory to write: a file for each rank, and `ranks.txt` with their names. It must not

@@ -106,20 +106,28 @@ static off_t hole(void) {
     return at;
 }
 
+static void overwrite(off_t at, const char *text, size_t length) {
+    if (at >= flushed)
+        memcpy(buffer + (at - flushed), text, length);
+    else if (file >= 0 && pwrite(file, text, length, at) != (ssize_t)length)
+        complain("a line that was written before cannot be changed");
+}
+
 static void fill(off_t at, long long value) {
     char text[24], padded[HOLE];
     int length = digits(text, value);
     if (length > HOLE) return;
     memset(padded, ' ', HOLE);
     memcpy(padded + HOLE - length, text, (size_t)length);
-    if (at >= flushed)
-        memcpy(buffer + (at - flushed), padded, HOLE);
-    else if (file >= 0 && pwrite(file, padded, HOLE, at) != HOLE)
-        complain("the sender of a message cannot be written");
+    overwrite(at, padded, HOLE);
 }
+
+/* Where the last line begins. */
+static off_t line_at;
 
 static void line(const char *verb) {
     if (used + LINE_MAX_OCTETS > BUFFER) flush();
+    line_at = flushed + (off_t)used;
     bare_number(world_rank);
     word(verb);
 }
@@ -298,9 +306,10 @@ static long long octets(long long count, MPI_Datatype type) {
 struct request {
     struct request *next;
     MPI_Request handle;
-    int sends, partner, tag, communicator, persistent, active, between;
+    int sends, partner, tag, communicator, persistent, active, cancel;
     long long size;
-    off_t source_hole, tag_hole;
+    /* Where its line begins, and what of it is written later. */
+    off_t line, source_hole, tag_hole;
 };
 
 #define BUCKETS 4096
@@ -349,7 +358,15 @@ static void forget(struct request *one) {
 static int done(MPI_Request handle, const MPI_Status *status, int write_it) {
     struct request *one = handle == MPI_REQUEST_NULL ? NULL : find_request(handle);
     if (!one || !one->active) return 0;
-    if (status && one->source_hole) {
+    int cancelled = 0;
+    if (one->cancel && status) PMPI_Test_cancelled(status, &cancelled);
+    if (cancelled) {
+        /* Its line becomes a comment. */
+        overwrite(one->line, "#", 1);
+        write_it = 0;
+    }
+    one->cancel = 0;
+    if (!cancelled && status && one->source_hole) {
         struct communicator *through = NULL;
         for (int at = 0; at < communicator_count; at++)
             if (communicators[at].used && communicators[at].id == one->communicator)
@@ -360,7 +377,7 @@ static int done(MPI_Request handle, const MPI_Status *status, int write_it) {
             fill(one->source_hole, one->partner);
         }
     }
-    if (status && one->tag_hole) {
+    if (!cancelled && status && one->tag_hole) {
         one->tag = status->MPI_TAG;
         fill(one->tag_hole, one->tag);
     }
@@ -378,7 +395,7 @@ static int done(MPI_Request handle, const MPI_Status *status, int write_it) {
     outstanding--;
     one->active = 0;
     if (!one->persistent) forget(one);
-    return 1;
+    return !cancelled;
 }
 
 /* Several requests are done: one line if nothing else is under way. */
@@ -417,6 +434,7 @@ static int message(
     kept->size = size;
     kept->active = 1;
     line(verb);
+    kept->line = line_at;
     if (kept->partner < 0)
         kept->source_hole = hole();
     else
@@ -731,6 +749,7 @@ static void started(MPI_Request handle) {
     struct request *one = find_request(handle);
     if (!one || one->active) return;
     line(one->sends ? "isend" : "irecv");
+    one->line = line_at;
     one->source_hole = one->tag_hole = 0;
     if (one->partner < 0)
         one->source_hole = hole();
@@ -1042,6 +1061,28 @@ static void request_freed(MPI_Request handle) {
     if (!one) return;
     if (one->active) outstanding--;
     forget(one);
+}
+
+static void cancelled(MPI_Request handle) {
+    struct request *one = find_request(handle);
+    if (one && one->active) one->cancel = 1;
+}
+
+int MPI_Cancel(MPI_Request *request) {
+    int first = enter();
+    if (first) cancelled(*request);
+    away(first);
+    int error = PMPI_Cancel(request);
+    leave();
+    return error;
+}
+
+void mpi_cancel_(F request, F error) {
+    int first = enter();
+    if (first) cancelled(REQUEST(request));
+    away(first);
+    FORTRAN(cancel, (F, F), (request, error));
+    leave();
 }
 
 int MPI_Request_free(MPI_Request *request) {
