@@ -253,7 +253,7 @@ fn what_a_program_in_c_calls_is_written_down_with_both_mpis() {
     }
 }
 
-/// Fortran passes everything by reference, has handles of its own and another MPI_IN_PLACE.
+/// Fortran passes everything by reference, has handles of its own and another `MPI_IN_PLACE`.
 const KNOWN_FORTRAN: &str = r"
 program known
   implicit none

@@ -10,7 +10,7 @@
 mod line;
 mod replay;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::collective::Collectives;
 use super::ranks::{RankProgram, Script, number};
@@ -241,21 +241,21 @@ struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Looks for all ranks.
     fn new(files: &'a [TraceFile]) -> Result<Self, TraceError> {
-        let mut seen: BTreeMap<u32, ()> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         let mut said = 0;
         for (file, content) in files.iter().enumerate() {
             for (line, text) in lines(&content.text) {
                 let at = Place { file, line };
                 let line = Line::parse(text).map_err(|what| wrong(files, at, what))?;
-                seen.insert(line.rank, ());
+                seen.insert(line.rank);
                 if let ("comm_size", [count, ..]) = (line.verb, line.arguments.as_slice()) {
                     said = said.max(count.parse().unwrap_or(0));
                 }
             }
         }
-        let last = seen.keys().next_back().ok_or(TraceError::Empty)?;
+        let last = seen.last().ok_or(TraceError::Empty)?;
         let ranks = said.max(last.saturating_add(1));
-        if let Some(rank) = (0..ranks).find(|rank| !seen.contains_key(rank)) {
+        if let Some(rank) = (0..ranks).find(|rank| !seen.contains(rank)) {
             return Err(TraceError::MissingRank { rank, ranks });
         }
         let ranks = seen.len();

@@ -232,6 +232,30 @@ fn a_run_is_the_same_under_every_scheduler() {
 }
 
 #[test]
+fn a_rank_waits_for_one_message_while_another_one_is_open() {
+    // Rank 1 sends what rank 0 asked for first only after rank 0 has sent twice: to wait for all would be
+    // for ever.
+    let network = network("mesh 2", 1, false);
+    let wait = Op::Wait { what: "wait" };
+    let send = |to, tag| Op::Send { to, tag, bytes: BYTES };
+    let receive = |from, tag| Op::Receive { from, tag };
+    let one = |begun| Op::WaitFor { begun, what: "wait" };
+    let mut scripts = [Script::default(), Script::default()];
+    scripts[0].repeat(1, vec![receive(1, 9), send(1, 1), one(1), send(1, 2), one(2), wait]);
+    let own = vec![receive(0, 1), wait, receive(0, 2), one(1), send(0, 9), one(2)];
+    scripts[1].repeat(1, own);
+    let program = RankProgram::new(scripts.into());
+    let placement = placement(&network);
+    let options = rendezvous(PAUSED);
+    let packet = packet::run(&network, &program, &placement, options).expect("it ends");
+    let messaging = options.messaging;
+    let options = FlowOptions { messaging, congestion: Congestion::NONE, patience: 0 };
+    let flow = flow::run(&network, program.actors(&placement), options).expect("it ends");
+    // One after the other.
+    assert!(packet.time.get() > 3 * FRAMES * FRAME_NS && flow.time.get() > 3 * FRAMES * FRAME_NS);
+}
+
+#[test]
 fn queues_that_wait_for_each_other_are_a_deadlock_that_names_them() {
     // Shortest ways around a ring: each trunk waits for the next one, since none of its frames may go.
     let network = network("ring 8", 4, true);

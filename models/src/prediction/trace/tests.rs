@@ -50,6 +50,16 @@ fn calls_become_steps() {
 }
 
 #[test]
+fn of_messages_of_one_name_the_oldest_is_waited_for() {
+    let ops = program(
+        "0 isend 1 7 1\n0 isend 1 7 2\n0 isend 1 8 3\n0 wait 0 1 7\n0 wait\n0 wait 0 1 7\n\
+         1 recv 0 7 1\n1 recv 0 7 2\n1 recv 0 8 3\n",
+    );
+    // A wait that names nothing is for what was begun last.
+    assert_eq!(ops[0][3..], [0, 2, 1].map(|begun| Op::WaitFor { begun, what: "wait" }));
+}
+
+#[test]
 fn groups_have_their_own_ranks_and_tags() {
     let ops = program(
         "0 comm_split 2 @5 2 0\n0 bcast 1000 0 @5\n0 send 2 1 8 @5\n0 send 2 1 9\n\

@@ -32,7 +32,7 @@ struct Cubic {
     /// The middle of the curve: after how many seconds, at which window.
     middle_s: Cell<f64>,
     middle: Cell<f64>,
-    /// What NewReno's window would be.
+    /// What the window of `NewReno` would be.
     newreno: Cell<f64>,
 }
 fields!(Cubic { greatest, begun_at, middle_s, middle, newreno });
