@@ -5,6 +5,7 @@
 //! processor's matrix products, on one row that is marked; every row is printed. Of the NAS Parallel
 //! Benchmarks the paper states gains of one topology over another ([`npb`]); nothing is fitted there.
 
+mod cost;
 mod npb;
 
 use std::time::Instant;
@@ -98,7 +99,10 @@ struct Report {
     /// Whether every gain that the paper states is a gain here.
     gains_right: bool,
     gain_error_median: f64,
+    /// The same of the gains that are predicted with TCP of Linux 2.6.
+    gain_error_median_tcp: f64,
     gains: Vec<npb::Gain>,
+    costs: Vec<cost::Cost>,
 }
 
 /// Predicts every row; the answer is yes once they are printed, whatever they say.
@@ -111,7 +115,8 @@ pub(crate) fn run(args: &PredictBenchArgs) -> Result<Answer, Failure> {
     for (at, measured) in HPL.iter().enumerate() {
         rows.push(row(&wiring, &settings, measured, at == FITTED, args.seeds)?);
     }
-    let report = report(machine, mflop_per_s, rows, npb::gains(&wiring)?);
+    let costs = cost::costs(&wiring)?;
+    let report = report(machine, mflop_per_s, rows, npb::gains(&wiring)?, costs);
     if args.json {
         output::print_json(&report)?;
     } else {
@@ -220,8 +225,17 @@ fn row(
     })
 }
 
-fn report(machine: Machine, mflop_per_s: u64, rows: Vec<Row>, gains: Vec<npb::Gain>) -> Report {
-    let off = Observations::new(gains.iter().map(|gain| gain.error.abs()).collect());
+fn report(
+    machine: Machine,
+    mflop_per_s: u64,
+    rows: Vec<Row>,
+    gains: Vec<npb::Gain>,
+    costs: Vec<cost::Cost>,
+) -> Report {
+    let [without, with] = npb::TCPS.map(|tcp| {
+        let own = gains.iter().filter(|gain| gain.tcp == tcp);
+        Observations::new(own.map(|gain| gain.error.abs()).collect()).median().unwrap_or(0.0)
+    });
     let counted = rows.iter().filter(|row| !row.fitted);
     let errors = Observations::new(counted.map(|row| row.error.abs()).collect());
     let fitted_values = rows.iter().filter(|row| row.fitted).count();
@@ -235,8 +249,10 @@ fn report(machine: Machine, mflop_per_s: u64, rows: Vec<Row>, gains: Vec<npb::Ga
         order_right: order_right(&rows),
         rows,
         gains_right: gains.iter().all(|gain| gain.predicted > 0.0),
-        gain_error_median: off.median().unwrap_or(0.0),
+        gain_error_median: without,
+        gain_error_median_tcp: with,
         gains,
+        costs,
     }
 }
 
@@ -292,7 +308,7 @@ fn text(report: &Report) -> String {
     format!(
         "{table}\n{} fitted value: {} MFLOP/s of a processor in matrix products\n\
          all rows but that: median error {:.1} %, at most {:.1} %; order of rows that differ by more than \
-         2 % {}\n\n{}\n{} of {} gains are predicted to be gains; median error {:.0} %\n{}",
+         2 % {}\n\n{}\n{} of {} gains are predicted to be gains; median error {:.0} %, with TCP {:.0} %\n\n{}\n{}",
         report.fitted_values,
         report.mflop_per_s,
         report.error_median * 100.0,
@@ -302,6 +318,8 @@ fn text(report: &Report) -> String {
         report.gains.iter().filter(|gain| gain.predicted > 0.0).count(),
         report.gains.len(),
         report.gain_error_median * 100.0,
+        report.gain_error_median_tcp * 100.0,
+        costs(&report.costs),
         report.machine,
     )
 }
@@ -311,6 +329,7 @@ fn gains(gains: &[npb::Gain]) -> TextTable {
         "program",
         "gain in points of tree 8 (1 link)",
         "method",
+        "TCP",
         "measured",
         "predicted",
         "error",
@@ -323,11 +342,38 @@ fn gains(gains: &[npb::Gain]) -> TextTable {
             gain.program.to_owned(),
             gain.topology.clone(),
             gain.method.to_owned(),
+            gain.tcp.to_owned(),
             format!("{:+.1}", gain.measured),
             format!("{:+.1}", gain.predicted),
             format!("{:+.0} %", gain.error * 100.0),
             format!("{better:.1}, {worse:.1}, {base:.1}"),
             format!("{:.1}", gain.seconds),
+        ]);
+    }
+    table
+}
+
+fn costs(costs: &[cost::Cost]) -> TextTable {
+    let mut table = TextTable::new(&[
+        "all-to-all of 225 hosts, 64 KiB",
+        "hops",
+        "events",
+        "seconds",
+        "ns a hop",
+        "ns an event of PHOLD",
+        "ratio",
+        "at most",
+    ]);
+    for cost in costs {
+        table.row([
+            format!("TCP {}", if cost.tcp { "on" } else { "off" }),
+            cost.hops.to_string(),
+            cost.events.to_string(),
+            format!("{:.1}", cost.seconds),
+            format!("{:.0}", cost.hop_ns),
+            format!("{:.0}", cost.phold_event_ns),
+            format!("{:.2}", cost.ratio),
+            format!("{:.1}", cost.ratio_max),
         ]);
     }
     table

@@ -22,6 +22,7 @@ use crate::verbs::query::QueryArgs;
 use crate::verbs::recording::RecordingArgs;
 use crate::verbs::serve::ServeArgs;
 use crate::verbs::simulate::SimulateArgs;
+use crate::verbs::trace::TraceArgs;
 
 /// What Meikyo is, in two lines of the help.
 const ABOUT: &str = "\
@@ -52,6 +53,7 @@ pub(crate) enum Verb {
     Fabric(FabricArgs),
     Lab(LabArgs),
     Simulate(SimulateArgs),
+    Trace(TraceArgs),
     Checkpoint(CheckpointArgs),
     Mark(MarkArgs),
     Alerts(AlertsArgs),

@@ -67,6 +67,7 @@ fn run(verb: Verb) -> Result<Answer, Failure> {
         Verb::Fabric(args) => verbs::fabric::run(&args),
         Verb::Lab(args) => verbs::lab::run(&args),
         Verb::Simulate(args) => ranks::over(|| verbs::simulate::run(&args)),
+        Verb::Trace(args) => verbs::trace::run(&args),
         Verb::Checkpoint(args) => verbs::checkpoint::run(&args),
         Verb::Mark(args) => verbs::mark::run(&args),
         Verb::Alerts(args) => verbs::alerts::run(&args),

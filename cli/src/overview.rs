@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &["serve", "top", "query", "export", "alerts", "mark", "recording"],
     ),
     ("Find where the time goes", &["profile"]),
-    ("Plan a network, predict a system", &["fabric", "simulate"]),
+    ("Plan a network, predict a system", &["fabric", "simulate", "trace"]),
     ("Keep long runs alive", &["checkpoint"]),
     ("Try it without a cluster", &["farm", "lab", "bench"]),
     ("Set up this program", &["completions", "man", "help"]),

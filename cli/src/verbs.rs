@@ -18,3 +18,4 @@ pub(crate) mod query;
 pub(crate) mod recording;
 pub(crate) mod serve;
 pub(crate) mod simulate;
+pub(crate) mod trace;

@@ -9,6 +9,7 @@
 //! - [`Bounds`]: what is true however streams share;
 //! - [`hpl`] and [`npb`]: the skeletons of HPL and of the NAS Parallel Benchmarks, these with
 //!   [`collective`] operations by the algorithms of their library;
+//! - [`trace`]: programs as they were recorded;
 //! - [`Input`]: machine and program as a file says them; [`predict`] joins all of it.
 //!
 //! Why `models` knows `fabric`: paths come from the plan and are never worked out a second time, and
@@ -27,6 +28,7 @@ mod placement;
 mod program;
 mod ranks;
 mod sharing;
+pub mod trace;
 mod variants;
 
 use meikyo_fabric::{Plan, Wiring};
@@ -39,7 +41,7 @@ use npb::{Npb, WrongRanks};
 use packet::{PacketError, PacketRun};
 
 pub use bounds::{Bounds, bounds};
-pub use input::{Input, Method, Program, Settings, Skeleton};
+pub use input::{Input, Method, Program, Replay, Settings, Skeleton};
 pub use network::{Lane, LaneEnd, LanePlace, Network, Rates};
 pub use placement::{Deal, Placement, TooManyRanks};
 pub use program::{Actor, Heard, Message, Messaging, Step, Stream};
@@ -64,6 +66,8 @@ pub struct Prediction {
     pub breakdown: Vec<(&'static str, f64)>,
     /// The lanes that carry most for their rate, the busiest first.
     pub busiest: Vec<Busy>,
+    /// Data of programs on each lane in the whole run, those within hosts included.
+    pub carried: Vec<(LanePlace, Bytes)>,
     /// What happened to frames; nothing by the flow method.
     pub frames: Option<Frames>,
 }
@@ -137,6 +141,11 @@ pub fn predict(wiring: &Wiring, plan: &Plan, input: &Input) -> Result<Prediction
     match &input.program {
         Program::Hpl(hpl) => predict_hpl(&network, &placement, input, hpl),
         Program::Npb(npb) => predict_npb(&network, &placement, input, npb),
+        Program::Trace(replay) => {
+            let Replay { trace, units_per_s, collectives } = replay;
+            let program = trace.program(*units_per_s, collectives);
+            predict_trace(&network, &placement, input, &program)
+        }
     }
 }
 
@@ -170,6 +179,41 @@ fn predict_npb(
     npb: &Npb,
 ) -> Result<Prediction, PredictError> {
     let program = npb.program().map_err(PredictError::Ranks)?;
+    let (outcome, bounds) = run_ranks(network, placement, input, &program)?;
+    let [sampled, all] = [npb.sampled(), npb.iterations()];
+    let of_all = |count: u64| {
+        let whole = u128::from(count) * u128::from(all) / u128::from(sampled);
+        u64::try_from(whole).expect("a run of less than 584 years, and fewer than 2^64 octets")
+    };
+    let whole = |span: Nanos| Nanos::new(of_all(span.get()));
+    let rate = (npb.mops_per_rank(whole(outcome.time)), "Mop/s for each rank");
+    let told = outcome.told(network, bounds, rate, Some([sampled, all]));
+    let bounds =
+        Bounds { compute: whole(bounds.compute), busiest_lane: whole(bounds.busiest_lane) };
+    let carried = |(place, data): (LanePlace, Bytes)| (place, Bytes::new(of_all(data.get())));
+    let carried = told.carried.iter().copied().map(carried).collect();
+    Ok(Prediction { time: whole(outcome.time), bounds, carried, ..told })
+}
+
+fn predict_trace(
+    network: &Network,
+    placement: &Placement,
+    input: &Input,
+    program: &RankProgram,
+) -> Result<Prediction, PredictError> {
+    const HOUR_S: f64 = 3600.0;
+    let (outcome, bounds) = run_ranks(network, placement, input, program)?;
+    let rate = (HOUR_S / outcome.time.as_secs_f64(), "runs an hour");
+    Ok(outcome.told(network, bounds, rate, None))
+}
+
+/// Runs a program that is known rank by rank.
+fn run_ranks(
+    network: &Network,
+    placement: &Placement,
+    input: &Input,
+    program: &RankProgram,
+) -> Result<(Outcome, Bounds), PredictError> {
     let bounds = bounds(network, program.actors(placement));
     let outcome = match input.method {
         Method::Flow => {
@@ -177,20 +221,11 @@ fn predict_npb(
             Outcome::of_flow(run.map_err(PredictError::Deadlock)?, program.ranks())
         }
         Method::Packet => {
-            let run = packet::run(network, &program, placement, input.packet);
+            let run = packet::run(network, program, placement, input.packet);
             Outcome::of_packet(run.map_err(PredictError::Packet)?, program.ranks())
         }
     };
-    let [sampled, all] = [npb.sampled(), npb.iterations()];
-    let whole = |span: Nanos| {
-        let nanos = u128::from(span.get()) * u128::from(all) / u128::from(sampled);
-        Nanos::new(u64::try_from(nanos).expect("a run of less than 584 years"))
-    };
-    let rate = (npb.mops_per_rank(whole(outcome.time)), "Mop/s for each rank");
-    let told = outcome.told(network, bounds, rate, Some([sampled, all]));
-    let bounds =
-        Bounds { compute: whole(bounds.compute), busiest_lane: whole(bounds.busiest_lane) };
-    Ok(Prediction { time: whole(outcome.time), bounds, ..told })
+    Ok((outcome, bounds))
 }
 
 /// What a method says of what was run.
@@ -231,8 +266,14 @@ impl Outcome {
             bounds,
             breakdown: self.spent.iter().map(share).collect(),
             busiest: self.busiest(network),
+            carried: self.carried(network),
             frames: self.frames,
         }
+    }
+
+    fn carried(&self, network: &Network) -> Vec<(LanePlace, Bytes)> {
+        let places = network.lanes().iter().map(|lane| lane.place);
+        places.zip(self.carried.iter().copied()).collect()
     }
 
     /// The busiest lanes; those within hosts are not cables and left out.

@@ -39,6 +39,8 @@ pub(super) struct Gain {
     pub(super) program: &'static str,
     pub(super) topology: String,
     pub(super) method: &'static str,
+    /// Whose TCP hosts have, or `off`.
+    pub(super) tcp: &'static str,
     pub(super) measured: f64,
     pub(super) predicted: f64,
     /// As a share of what was measured.
@@ -51,19 +53,24 @@ pub(super) struct Gain {
     pub(super) rates: [f64; 3],
 }
 
-/// Predicts every gain that the paper states.
+/// The kernels of `SuperNova` had this TCP (2.6.x); the other one is no TCP at all.
+pub(super) const TCPS: [&str; 2] = ["off", "linux-2.6"];
+
+/// Predicts every gain that the paper states, without TCP and with.
 pub(super) fn gains(wiring: &Wiring) -> Result<Vec<Gain>, Failure> {
-    STATED.iter().map(|stated| gain(wiring, stated)).collect()
+    let all = TCPS.iter().flat_map(|tcp| STATED.iter().map(move |stated| (stated, *tcp)));
+    all.map(|(stated, tcp)| gain(wiring, stated, tcp)).collect()
 }
 
-fn gain(wiring: &Wiring, stated: &Stated) -> Result<Gain, Failure> {
+fn gain(wiring: &Wiring, stated: &Stated, tcp: &'static str) -> Result<Gain, Failure> {
     let Stated { program, better, worse, gain } = *stated;
     let skeleton = Skeleton::named(program).expect("it is known");
     let mut settings = Settings::parse(skeleton, INPUT, "supernova-npb.toml")?;
     settings.set("mop_per_s", &mop_per_s(program).to_string())?;
+    settings.set("tcp", tcp)?;
     let start = now();
     let rate = |(topology, cables): (&'static str, u16)| {
-        progress(&format!("{program}, {topology}, {cables} cables"));
+        progress(&format!("{program}, {topology}, {cables} cables, TCP {tcp}"));
         predict(wiring, &settings, topology, cables).map(|predicted| predicted.rate)
     };
     let rates = [rate(better)?, rate(worse)?, rate(BASE)?];
@@ -72,6 +79,7 @@ fn gain(wiring: &Wiring, stated: &Stated) -> Result<Gain, Failure> {
         program,
         topology: format!("{} over {}", named(better), named(worse)),
         method: "packet",
+        tcp,
         measured: gain,
         predicted,
         error: predicted / gain - 1.0,

@@ -85,6 +85,7 @@ pub(crate) const USAGES: &[Usage] = &[
         &[
             "meikyo fabric predict --program hpl --n 20000 --grid 4x8",
             "meikyo fabric predict --program hpl --n 20000 --grid 4x8 --compare tree,torus --cables 1..3",
+            "meikyo fabric predict --program trace:trace --set library=openmpi-1.3",
         ],
     ),
     asks(
@@ -152,6 +153,14 @@ pub(crate) const USAGES: &[Usage] = &[
         &[
             "meikyo simulate examples/simulate-metadata.toml --set servers=4 --out simulated",
             "meikyo simulate examples/simulate-queue.toml --for 10s --scheduler sequential",
+        ],
+    ),
+    asks(
+        "trace",
+        "as the command ended that was started",
+        &[
+            "meikyo trace --out cg -- mpirun -n 8 ./cg",
+            "meikyo trace --mpicc mpicc.openmpi -- mpirun -n 4 ./program",
         ],
     ),
     asks(

@@ -67,6 +67,41 @@ fn hpl_is_predicted_for_the_example_and_for_other_topologies() {
 }
 
 #[test]
+fn what_a_predicted_program_carries_is_recorded_and_drawn() {
+    let directory = directory_with(&ring("powerconnect-6248", ""));
+    let path = directory.path();
+    #[rustfmt::skip]
+    let wanted = [
+        "predict", "--program", "is", "--class", "a", "--ranks", "8", "--set", "tcp=linux", "--out", "run",
+        "--compare", "tree,complete", "--cables", "1..2", "--figure", "rates.svg", "--json",
+    ];
+    let said = json(path, &wanted, 0);
+    assert_eq!(said["settings"]["tcp"], "linux");
+    let svg = fs::read_to_string(path.join("rates.svg")).unwrap();
+    for label in ["tree 4", "complete 4", "cables per link", "Mop/s for each rank"] {
+        assert!(svg.contains(label), "{label}: {svg}");
+    }
+    let rows = meikyo().args(["query", "run", "interfaces", "--json"]).current_dir(path).output();
+    let rows = String::from_utf8(rows.unwrap().stdout).unwrap();
+    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let sum = |name: &str| rows.iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(
+        sum("in_octets"),
+        sum("out_octets"),
+        "what goes in at one port comes out at another"
+    );
+    // Two readings of each of 8 ports of hosts and of both ends of 4 trunks.
+    assert_eq!(rows.len(), 2 * (8 + 2 * 4));
+    // 2^23 keys of 4 octets an iteration, of which each rank keeps one eighth; little else.
+    let keys = 10 * (1_u64 << 23) * 4 / 8 * 7 / 8;
+    let port = rows.iter().filter(|row| row["device"] == "sw1" && row["interface"] == "1/g1");
+    let came = port.map(|row| row["in_octets"].as_u64().unwrap()).max().unwrap();
+    assert!((keys..keys + keys / 20).contains(&came), "{came} of {keys}");
+    let again = printed(path, &wanted, 2);
+    assert!(again.contains("holds a recording already"), "{again}");
+}
+
+#[test]
 fn texts_are_written_read_back_and_compared() {
     let directory = directory_with(&managed_ring());
     let path = directory.path();

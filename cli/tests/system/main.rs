@@ -36,4 +36,5 @@ mod simulate;
 mod snmpd;
 mod terminal;
 mod top;
+mod trace;
 mod troubles;

@@ -50,7 +50,7 @@ pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
                 Step::Compute { span, .. } => own += span,
                 Step::Send(message) => carry(&message.streams),
                 Step::Move { streams, .. } => carry(&streams),
-                Step::Receive { .. } | Step::Wait { .. } => {}
+                Step::Receive { .. } | Step::Wait { .. } | Step::WaitFor { .. } => {}
                 Step::Done => break,
             }
         }

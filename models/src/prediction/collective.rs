@@ -70,6 +70,11 @@ const TAG_ALL_TO_ALL: u32 = 1 << 20;
 const TAG_ALL_REDUCE: u32 = TAG_ALL_TO_ALL + 1;
 const TAG_REDUCE: u32 = TAG_ALL_TO_ALL + 2;
 const TAG_BROADCAST: u32 = TAG_ALL_TO_ALL + 3;
+const TAG_BARRIER: u32 = TAG_ALL_TO_ALL + 4;
+const TAG_GATHER: u32 = TAG_ALL_TO_ALL + 5;
+const TAG_SCATTER: u32 = TAG_ALL_TO_ALL + 6;
+const TAG_ALL_GATHER: u32 = TAG_ALL_TO_ALL + 7;
+const TAG_SCAN: u32 = TAG_ALL_TO_ALL + 8;
 
 impl Collectives {
     /// Every rank sends `bytes` to every other.
@@ -195,6 +200,119 @@ pub fn broadcast(steps: &mut Steps, ranks: u32, bytes: u64) {
             steps.wait("broadcast");
         }
     }
+}
+
+/// All ranks wait for each other: in every step each hears of twice as many (dissemination).
+pub fn barrier(steps: &mut Steps, ranks: u32) {
+    let own = steps.rank();
+    for by in distances(ranks) {
+        let (from, to) = ((own + ranks - by) % ranks, (own + by) % ranks);
+        steps.exchange(from, to, TAG_BARRIER, 0, "barrier");
+    }
+}
+
+/// Rank 0 gets `bytes` of each rank, by a binomial tree.
+pub fn gather(steps: &mut Steps, ranks: u32, bytes: u64) {
+    let own = steps.rank();
+    for distance in distances(ranks) {
+        if own & distance != 0 {
+            let below = u64::from(distance.min(ranks - own));
+            steps.send(own - distance, TAG_GATHER, below * bytes);
+            steps.wait("gather");
+            return;
+        }
+        if own + distance < ranks {
+            steps.receive(own + distance, TAG_GATHER);
+            steps.wait("gather");
+        }
+    }
+}
+
+/// Each rank gets `bytes` of rank 0, by a binomial tree.
+pub fn scatter(steps: &mut Steps, ranks: u32, bytes: u64) {
+    let own = steps.rank();
+    let above = distances(ranks).find(|distance| own & distance != 0);
+    if let Some(distance) = above {
+        steps.receive(own - distance, TAG_SCATTER);
+        steps.wait("scatter");
+    }
+    for distance in distances(ranks).rev().filter(|distance| above.is_none_or(|up| *distance < up))
+    {
+        let to = own + distance;
+        if to < ranks {
+            let below = u64::from(distance.min(ranks - to));
+            steps.send(to, TAG_SCATTER, below * bytes);
+            steps.wait("scatter");
+        }
+    }
+}
+
+/// Rank 0 gets what each rank has, from each of them.
+pub fn gather_uneven(steps: &mut Steps, each: &[u64]) {
+    let others = || (1..).zip(each.iter().skip(1)).filter(|(_, bytes)| **bytes > 0);
+    if steps.rank() == 0 {
+        others().for_each(|(from, _)| steps.receive(from, TAG_GATHER));
+    } else if let Some((_, bytes)) = others().find(|(own, _)| *own == steps.rank()) {
+        steps.send(0, TAG_GATHER, *bytes);
+    }
+    steps.wait("gather");
+}
+
+/// Each rank gets what is its own of rank 0, from that.
+pub fn scatter_uneven(steps: &mut Steps, each: &[u64]) {
+    let others = || (1..).zip(each.iter().skip(1)).filter(|(_, bytes)| **bytes > 0);
+    if steps.rank() == 0 {
+        others().for_each(|(to, bytes)| steps.send(to, TAG_SCATTER, *bytes));
+    } else if others().any(|(own, _)| own == steps.rank()) {
+        steps.receive(0, TAG_SCATTER);
+    }
+    steps.wait("scatter");
+}
+
+/// All ranks get what each has. Up to 80 KiB in all and for a power of two, in log2 P steps with partners at
+/// twice the distance; else around a ring.
+pub fn all_gather(steps: &mut Steps, each: &[u64]) {
+    const WHAT: &str = "all-gather";
+    const DOUBLED_MAX: u64 = 81_920;
+    let ranks = super::ranks::number(each.len());
+    let own = steps.rank();
+    let all: u64 = each.iter().sum();
+    let of = |at: u32| each[super::ranks::rank(at % ranks)];
+    if ranks.is_power_of_two() && all <= DOUBLED_MAX {
+        for distance in distances(ranks) {
+            let first = own - own % distance;
+            let has = (first..first + distance).map(of).sum();
+            steps.exchange(own ^ distance, own ^ distance, TAG_ALL_GATHER, has, WHAT);
+        }
+        return;
+    }
+    let (from, to) = ((own + ranks - 1) % ranks, (own + 1) % ranks);
+    for step in 0..ranks - 1 {
+        steps.exchange(from, to, TAG_ALL_GATHER, of(own + ranks - step), WHAT);
+    }
+}
+
+/// All ranks get the sum of those up to them: with partners at twice the distance in every step.
+pub fn scan(steps: &mut Steps, ranks: u32, bytes: u64) {
+    let own = steps.rank();
+    for other in distances(ranks).map(|distance| own ^ distance).filter(|other| *other < ranks) {
+        steps.exchange(other, other, TAG_SCAN, bytes, "scan");
+    }
+}
+
+/// Every rank sends another amount to each: all of it at once, and nothing where there is nothing.
+pub fn exchange_uneven(steps: &mut Steps, out: &[u64], into: &[u64]) {
+    for (from, bytes) in (0..).zip(into) {
+        if *bytes > 0 {
+            steps.receive(from, TAG_ALL_TO_ALL);
+        }
+    }
+    for (to, bytes) in (0..).zip(out) {
+        if *bytes > 0 {
+            steps.send(to, TAG_ALL_TO_ALL, *bytes);
+        }
+    }
+    steps.wait("all-to-all");
 }
 
 /// Recursive doubling. Where the ranks are no power of two, the first ones go in pairs, of which one

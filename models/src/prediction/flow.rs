@@ -12,7 +12,7 @@ mod mail;
 mod streams;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use meikyo_units::{Bytes, Nanos, SimTime};
 
@@ -20,7 +20,7 @@ use super::network::Network;
 use super::program::{Actor, Heard, Message, Messaging, Step};
 use super::sharing::Congestion;
 
-use mail::{Mail, Ready};
+use mail::{Begun, Mail, Ready};
 use streams::Streams;
 
 /// How a run is calculated.
@@ -95,7 +95,7 @@ enum Event {
     /// A set of streams begins.
     Begin(usize),
     /// One of the things that an actor waits for is done.
-    Finished(usize),
+    Finished(Begun),
     /// An eager message is there.
     Arrived(usize),
 }
@@ -103,18 +103,28 @@ enum Event {
 /// Who hears of the end of a set of streams.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
-    Move { actor: usize, start_up: Nanos },
+    Move { begun: Begun, start_up: Nanos },
     Eager { message: usize },
-    Rendezvous { from: usize, to: usize },
+    Rendezvous { from: Begun, to: Begun },
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was begun and is not finished.
-    open: usize,
+    /// Messages and moves that it has begun.
+    begun: u64,
+    /// Which of them are not finished.
+    open: BTreeSet<u64>,
     /// Since when it waits and for what; `None` while it computes or is done.
-    waits: Option<(u64, &'static str)>,
+    waits: Option<Wait>,
     done: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    since: u64,
+    what: &'static str,
+    /// The one that it waits for; `None` for all.
+    number: Option<u64>,
 }
 
 struct Run<'a, A> {
@@ -197,7 +207,7 @@ impl<A: Actor> Run<'_, A> {
                     self.set_ended(set);
                 }
             }
-            Event::Finished(actor) => self.finished(actor),
+            Event::Finished(begun) => self.finished(begun),
             Event::Arrived(message) => {
                 if let Some(receiver) = self.mail.arrived(message) {
                     self.finished(receiver);
@@ -206,22 +216,37 @@ impl<A: Actor> Run<'_, A> {
         }
     }
 
-    fn finished(&mut self, actor: usize) {
+    fn finished(&mut self, Begun { actor, number: finished }: Begun) {
         let state = &mut self.states[actor];
-        state.open -= 1;
-        if state.open == 0
-            && let Some((since, what)) = state.waits.take()
-        {
+        state.open.remove(&finished);
+        let over = |wait: &Wait| match wait.number {
+            None => state.open.is_empty(),
+            Some(number) => number == finished,
+        };
+        if let Some(Wait { since, what, .. }) = state.waits.filter(over) {
+            state.waits = None;
             self.spend(what, self.now - since);
             self.drive(actor);
         }
     }
 
+    /// Counts what an actor begins.
+    fn begin(&mut self, actor: usize) -> Begun {
+        let state = &mut self.states[actor];
+        state.begun += 1;
+        Begun { actor, number: state.begun - 1 }
+    }
+
+    /// What an actor has begun is not finished.
+    fn open(&mut self, begun: Begun) {
+        self.states[begun.actor].open.insert(begun.number);
+    }
+
     fn set_ended(&mut self, set: usize) {
         let latency = self.options.messaging.latency.get();
         match self.purposes.remove(&set).expect("every set has a purpose") {
-            Purpose::Move { actor, start_up } => {
-                self.at(self.now + start_up.get(), Event::Finished(actor));
+            Purpose::Move { begun, start_up } => {
+                self.at(self.now + start_up.get(), Event::Finished(begun));
             }
             Purpose::Eager { message } => self.at(self.now + latency, Event::Arrived(message)),
             Purpose::Rendezvous { from, to } => {
@@ -245,16 +270,26 @@ impl<A: Actor> Run<'_, A> {
                 Step::Send(message) => self.send(actor, message),
                 Step::Receive { from, tag } => self.receive(actor, from, tag),
                 Step::Wait { what } => {
-                    if self.states[actor].open > 0 {
-                        self.states[actor].waits = Some((self.now, what));
+                    if !self.states[actor].open.is_empty() {
+                        let wait = Wait { since: self.now, what, number: None };
+                        self.states[actor].waits = Some(wait);
+                        return;
+                    }
+                }
+                Step::WaitFor { begun, what } => {
+                    if self.states[actor].open.contains(&begun) {
+                        let wait = Wait { since: self.now, what, number: Some(begun) };
+                        self.states[actor].waits = Some(wait);
                         return;
                     }
                 }
                 Step::Move { streams, start_up, what } => {
                     let set = self.streams.prepare(streams);
-                    self.purposes.insert(set, Purpose::Move { actor, start_up });
-                    self.states[actor].open += 1;
-                    self.states[actor].waits = Some((self.now, what));
+                    let begun = self.begin(actor);
+                    self.purposes.insert(set, Purpose::Move { begun, start_up });
+                    self.open(begun);
+                    let wait = Wait { since: self.now, what, number: None };
+                    self.states[actor].waits = Some(wait);
                     self.at(self.now, Event::Begin(set));
                     return;
                 }
@@ -270,23 +305,24 @@ impl<A: Actor> Run<'_, A> {
         let eager_max = self.options.messaging.eager_max;
         let eager = streams.iter().all(|stream| stream.bytes <= eager_max);
         let set = self.streams.prepare(streams);
+        let begun = self.begin(from);
         if eager {
-            let (message, matched) = self.mail.sent_eagerly(from, to, tag);
-            debug_assert!(!matched || self.states[to].open > 0);
+            let message = self.mail.sent_eagerly(from, to, tag);
             self.purposes.insert(set, Purpose::Eager { message });
             self.at(self.now, Event::Begin(set));
             return;
         }
-        self.states[from].open += 1;
+        self.open(begun);
         let latency = self.options.messaging.latency.get();
-        let ready = self.mail.announced_by(from, to, tag, set, self.now + latency);
+        let ready = self.mail.announced_by(begun, to, tag, set, self.now + latency);
         self.begin_if(ready);
     }
 
     fn receive(&mut self, to: usize, from: usize, tag: u64) {
-        self.states[to].open += 1;
-        match self.mail.asked(from, to, tag) {
-            Some(Ready::There) => self.at(self.now, Event::Finished(to)),
+        let begun = self.begin(to);
+        self.open(begun);
+        match self.mail.asked(from, begun, tag) {
+            Some(Ready::There) => self.at(self.now, Event::Finished(begun)),
             ready => self.begin_if(ready),
         }
     }

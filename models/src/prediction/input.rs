@@ -1,5 +1,7 @@
 //! Machine and program as a file says them, with a value and a default for every key.
 
+use std::sync::Arc;
+
 use meikyo_places::{Lines, Origin, Problems, read_table};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
@@ -8,11 +10,12 @@ use super::flow::FlowOptions;
 use super::hpl::{Broadcast, GridOrder, Hpl};
 use super::network::Rates;
 use super::npb::{Class, Kernel, Npb};
-use super::packet::PacketOptions;
+use super::packet::{Control, PacketOptions, Stack, Tcp};
 use super::placement::Deal;
 use super::program::Messaging;
 use super::ranks::rank;
 use super::sharing::Congestion;
+use super::trace::Trace;
 use crate::completions::count_f64;
 use crate::parameters::{Choice, Given, Key, Parameters, Value, choice};
 use crate::scenario::{ScenarioError, Setting, given_values};
@@ -25,13 +28,35 @@ enum Switched {
 }
 choice!(Switched { On = "on", Off = "off" });
 
+/// Whether hosts send by TCP, and whose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GivenTcp {
+    Off,
+    Linux26,
+    Linux,
+}
+choice!(GivenTcp { Off = "off", Linux26 = "linux-2.6", Linux = "linux" });
+
 /// What runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Program {
     /// The Linpack benchmark for clusters.
     Hpl(Hpl),
     /// One of the NAS Parallel Benchmarks.
     Npb(Npb),
+    /// A program that was recorded.
+    Trace(Replay),
+}
+
+/// A recorded program on another machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// What it did.
+    pub trace: Arc<Trace>,
+    /// What a rank computes of what the trace counts, each second.
+    pub units_per_s: f64,
+    /// Algorithms of its collective operations.
+    pub collectives: Collectives,
 }
 
 impl Program {
@@ -40,21 +65,24 @@ impl Program {
         match self {
             Self::Hpl(hpl) => hpl.ranks(),
             Self::Npb(npb) => rank(npb.ranks),
+            Self::Trace(replay) => replay.trace.ranks(),
         }
     }
 }
 
-/// Programs whose skeletons are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Programs that can be predicted.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Skeleton {
     /// The Linpack benchmark for clusters.
     Hpl,
     /// One of the NAS Parallel Benchmarks.
     Npb(Kernel),
+    /// What was recorded.
+    Trace(Arc<Trace>),
 }
 
 impl Skeleton {
-    /// All of them, by the words of [`Skeleton::named`].
+    /// Those that nothing has to be read for, by the words of [`Skeleton::named`].
     pub fn words() -> impl Iterator<Item = &'static str> {
         std::iter::once("hpl").chain(Kernel::WORDS.iter().copied())
     }
@@ -68,10 +96,11 @@ impl Skeleton {
     }
 
     /// The word that arguments and reports name it by.
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Hpl => "hpl",
             Self::Npb(kernel) => kernel.word(),
+            Self::Trace(_) => "trace",
         }
     }
 }
@@ -87,7 +116,7 @@ pub enum Method {
 choice!(Method { Flow = "flow", Packet = "packet" });
 
 /// What is predicted: a machine and a program, resolved.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Which program is predicted, with its size.
     pub program: Program,
@@ -130,7 +159,7 @@ impl Settings {
         let lines = Lines::new(text);
         let wrong = |problems| ScenarioError::Invalid(Problems::new(file, problems));
         let table = read_table(text, &lines).map_err(wrong)?;
-        let (given, problems) = given_values(&table, &lines, &keys(skeleton), unknown_key);
+        let (given, problems) = given_values(&table, &lines, &keys(&skeleton), unknown_key);
         if problems.is_empty() { Ok(Self { skeleton, given }) } else { Err(wrong(problems)) }
     }
 
@@ -143,7 +172,7 @@ impl Settings {
             let (key, value) = (key.to_owned(), value.to_owned());
             ScenarioError::Setting { key, value, text }
         };
-        let keys = keys(self.skeleton);
+        let keys = keys(&self.skeleton);
         let known = keys.iter().find(|known| known.name == key);
         let known = known.ok_or_else(|| failed(unknown_key(&keys)))?;
         let value = Value::from_text(known.expected, value).map_err(failed)?;
@@ -153,12 +182,12 @@ impl Settings {
 
     /// The input that these settings describe.
     pub fn input(&self) -> Input {
-        declare(self.skeleton, &mut Parameters::bare(&self.given))
+        declare(&self.skeleton, &mut Parameters::bare(&self.given))
     }
 
     /// The program that they are for.
-    pub fn skeleton(&self) -> Skeleton {
-        self.skeleton
+    pub fn skeleton(&self) -> &Skeleton {
+        &self.skeleton
     }
 
     /// Every key with what holds and where it comes from, to be told with an answer.
@@ -173,11 +202,11 @@ impl Settings {
                 origin: Origin::Default,
             },
         };
-        keys(self.skeleton).into_iter().map(of).collect()
+        keys(&self.skeleton).into_iter().map(of).collect()
     }
 }
 
-fn keys(skeleton: Skeleton) -> Vec<Key> {
+fn keys(skeleton: &Skeleton) -> Vec<Key> {
     let given = Given::default();
     let mut parameters = Parameters::bare(&given);
     declare(skeleton, &mut parameters);
@@ -189,7 +218,7 @@ fn unknown_key(keys: &[Key]) -> String {
     format!("unknown key; allowed for a prediction are {}", names.join(", "))
 }
 
-fn declare(skeleton: Skeleton, parameters: &mut Parameters<'_>) -> Input {
+fn declare(skeleton: &Skeleton, parameters: &mut Parameters<'_>) -> Input {
     let seeds = 0..=u64::MAX >> 1;
     let seed =
         parameters.count("seed", seeds, 1, "What hashing, placement and pivots follow from.");
@@ -200,7 +229,10 @@ fn declare(skeleton: Skeleton, parameters: &mut Parameters<'_>) -> Input {
     );
     let (program, method) = match skeleton {
         Skeleton::Hpl => (Program::Hpl(declare_hpl(parameters, latency, seed)), Method::Flow),
-        Skeleton::Npb(kernel) => (Program::Npb(declare_npb(parameters, kernel)), Method::Packet),
+        Skeleton::Npb(kernel) => (Program::Npb(declare_npb(parameters, *kernel)), Method::Packet),
+        Skeleton::Trace(trace) => {
+            (Program::Trace(declare_trace(parameters, Arc::clone(trace))), Method::Flow)
+        }
     };
     let doc = "Whether messages share cables as streams, or every frame goes through the switches.";
     let method = parameters.choice("method", method, doc).get();
@@ -240,15 +272,31 @@ fn declare_npb(parameters: &mut Parameters<'_>, kernel: Kernel) -> Npb {
         250,
         "What one rank computes, in 10^6 operations of the benchmark a second.",
     );
+    let collectives = declare_collectives(parameters);
+    let operations_per_s = f64::from(mops) * 1e6;
+    Npb { kernel, class, ranks, sample, operations_per_s, collectives }
+}
+
+fn declare_trace(parameters: &mut Parameters<'_>, trace: Arc<Trace>) -> Replay {
+    let mflops = parameters.count(
+        "mflop_per_s",
+        1..=1_000_000_000_u64,
+        1000,
+        "What one rank computes of the amounts in the trace, in 10^6 a second: floating point operations, or \
+         nanoseconds of the recorded run at 1000.",
+    );
+    let collectives = declare_collectives(parameters);
+    Replay { trace, units_per_s: count_f64(mflops) * 1e6, collectives }
+}
+
+fn declare_collectives(parameters: &mut Parameters<'_>) -> Collectives {
     let library = "Whose choice of algorithms is followed.";
     let library = parameters.choice("library", Library::Mpich12, library).get();
     let doc = "How every rank gets something from every other.";
     let all_to_all = parameters.choice("all_to_all", AllToAll::Library, doc).get();
     let doc = "How every rank gets the sum of all.";
     let all_reduce = parameters.choice("all_reduce", AllReduce::Library, doc).get();
-    let collectives = Collectives { library, all_to_all, all_reduce };
-    let operations_per_s = f64::from(mops) * 1e6;
-    Npb { kernel, class, ranks, sample, operations_per_s, collectives }
+    Collectives { library, all_to_all, all_reduce }
 }
 
 fn declare_hpl(parameters: &mut Parameters<'_>, latency: Nanos, seed: u64) -> Hpl {
@@ -327,6 +375,9 @@ fn declare_network(
     let memory = parameters.size_if_written("switch_memory", doc);
     let doc = "When a frame that was lost is sent again: the least time-out of TCP.";
     let time_out = parameters.positive_span("time_out", Nanos::from_millis(200), doc);
+    let doc = "Frames of a million that a switch finds spoiled, by packets.";
+    let spoiled_ppm = parameters.count("spoiled_ppm", 0..=500_000_u32, 0, doc);
+    let tcp = declare_tcp(parameters, window);
     // Saturates: more streams than can be counted are never too many for the queue.
     let streams_max = usize::try_from(buffer.get() / window.get()).unwrap_or(usize::MAX);
     let messaging = Messaging { latency, eager_max };
@@ -335,5 +386,28 @@ fn declare_network(
         congestion: Congestion { streams_max, pause, full_share },
         patience: usize::try_from(patience).expect("32 bits are a count"),
     };
-    (flow, PacketOptions { messaging, hop_delay, pause, port_buffer: buffer, memory, time_out })
+    let packet = PacketOptions {
+        messaging,
+        hop_delay,
+        pause,
+        port_buffer: buffer,
+        memory,
+        time_out,
+        spoiled_ppm,
+        tcp,
+    };
+    (flow, packet)
+}
+
+fn declare_tcp(parameters: &mut Parameters<'_>, window: Bytes) -> Option<Tcp> {
+    let doc = "Whether packets are those of TCP, and whose: windows, acknowledgements, time-outs.";
+    let given = parameters.choice("tcp", GivenTcp::Off, doc).get();
+    let doc = "How the windows of TCP grow, and shrink after a loss.";
+    let control = parameters.choice("tcp_control", Control::Cubic, doc).get();
+    let stack = match given {
+        GivenTcp::Off => return None,
+        GivenTcp::Linux26 => Stack::Linux26,
+        GivenTcp::Linux => Stack::Linux,
+    };
+    Some(Tcp { stack, control, window })
 }

@@ -11,17 +11,22 @@
 //!   with all that the sender has for other ports (head-of-line blocking), and nothing is lost unless the
 //!   shared memory is smaller than the shares;
 //! - **without**, a frame that finds the queue of its port full is lost, and its host sends it again
-//!   after a time-out: what TCP does at worst, without its windows and acknowledgements, which are not
-//!   modelled.
+//!   after a time-out: what TCP does at worst;
+//! - **with TCP** ([`Tcp`]) each pair of ranks has a connection with windows that open and close,
+//!   acknowledgements that take room on the way back, and time-outs where nothing else finds a loss.
+//!   Its frames wait at the card in the order in which the windows let them go.
 //!
 //! A frame that passes an idle port is one event, one that waits in a queue is two. Not modelled are
 //! addresses that switches have not learned, and frames of the switches' own.
 
+mod connection;
 mod host;
 mod known;
 mod port;
 mod signal;
 mod switch;
+mod tcp;
+mod ways;
 
 use std::sync::Arc;
 
@@ -40,6 +45,8 @@ use known::Shared;
 use signal::Signal;
 use switch::Switch;
 
+pub use tcp::{Control, Stack, Tcp};
+
 /// What cables, switches and hosts are like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketOptions {
@@ -53,8 +60,12 @@ pub struct PacketOptions {
     pub port_buffer: Bytes,
     /// What all queues of a switch may hold together, if that is less than all of them.
     pub memory: Option<Bytes>,
-    /// When a lost frame is sent again.
+    /// When a lost frame is sent again; with TCP, what its time-outs are beyond the round trip at least.
     pub time_out: Nanos,
+    /// Frames of a million that a switch finds spoiled, and forgets.
+    pub spoiled_ppm: u32,
+    /// TCP, unless frames are sent as fast as the cards can.
+    pub tcp: Option<Tcp>,
 }
 
 /// What came of a run.
@@ -174,8 +185,10 @@ fn model(shared: &Arc<Shared>) -> Model<Device> {
             model.link_lps(to, from, delay);
         }
     }
-    // What tells a host that its frame was lost.
-    model.link(switches, hosts, shared.options.time_out);
+    if shared.options.tcp.is_none() {
+        // What tells a host that its frame was lost.
+        model.link(switches, hosts, shared.options.time_out);
+    }
     let place = |lp: LpId| usize::try_from(lp.get()).expect("32 bits are a place");
     model.fill(hosts, |lp| Device::Host(Host::new(Arc::clone(shared), place(lp))));
     let first = network.hosts();

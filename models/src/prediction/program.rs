@@ -36,6 +36,13 @@ pub enum Step {
         /// What for, for the breakdown.
         what: &'static str,
     },
+    /// Waits for one message that was begun.
+    WaitFor {
+        /// How many messages and moves of the actor were begun before it.
+        begun: u64,
+        /// What for, for the breakdown.
+        what: &'static str,
+    },
     /// Moves streams within the actor, and waits for them.
     Move {
         /// The streams, all at once.

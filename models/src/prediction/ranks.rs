@@ -42,6 +42,13 @@ pub enum Op {
         /// What for, for the breakdown.
         what: &'static str,
     },
+    /// Waits for one message that was begun.
+    WaitFor {
+        /// How many messages of the rank were begun before it.
+        begun: u64,
+        /// What for, for the breakdown.
+        what: &'static str,
+    },
 }
 
 /// The steps of one rank, in the making.
@@ -180,13 +187,36 @@ impl RankProgram {
         let mut names = Vec::new();
         let sections = self.scripts.iter().flat_map(|script| &script.sections);
         for op in sections.flat_map(|section| section.ops.iter()) {
-            if let Op::Compute { what, .. } | Op::Wait { what } = op
+            if let Op::Compute { what, .. } | Op::Wait { what } | Op::WaitFor { what, .. } = op
                 && !names.contains(what)
             {
                 names.push(*what);
             }
         }
         names
+    }
+
+    /// All pairs of ranks that send each other anything, in their order, the lower rank first.
+    ///
+    /// # Panics
+    /// With 2^32 ranks and more.
+    pub fn pairs(&self) -> Vec<[u32; 2]> {
+        let mut pairs = Vec::new();
+        for (own, script) in self.scripts.iter().enumerate() {
+            let own = number(own);
+            let mut others: Vec<u32> = Vec::new();
+            for op in script.sections.iter().flat_map(|section| section.ops.iter()) {
+                if let Op::Send { to: other, .. } | Op::Receive { from: other, .. } = *op {
+                    others.push(other);
+                }
+            }
+            others.sort_unstable();
+            others.dedup();
+            pairs.extend(others.into_iter().map(|other| [own.min(other), own.max(other)]));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
     }
 
     /// The ranks as actors of [`super::flow`] and [`super::bounds()`], on hosts by `placement`.
@@ -223,6 +253,7 @@ impl Actor for RankActor<'_> {
             }
             Op::Receive { from, tag } => Step::Receive { from: rank(from), tag: u64::from(tag) },
             Op::Wait { what } => Step::Wait { what },
+            Op::WaitFor { begun, what } => Step::WaitFor { begun, what },
         }
     }
 }

@@ -4,6 +4,7 @@ mod chord;
 mod metadata;
 mod metadata_rates;
 mod packet;
+mod packet_tcp;
 mod prediction;
 mod queueing;
 mod replications;

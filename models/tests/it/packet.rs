@@ -10,17 +10,17 @@ use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
 /// Data of a full frame, and what it takes on a cable: 1,538 octets at 1 Gbit/s.
-const PAYLOAD: u64 = 1448;
-const FRAME_NS: u64 = 12_304;
+pub(crate) const PAYLOAD: u64 = 1448;
+pub(crate) const FRAME_NS: u64 = 12_304;
 /// A frame without data, preamble and gap included.
-const CONTROL_NS: u64 = 720;
-const HOP_NS: u64 = 1_000;
-const LATENCY: u64 = 50_000;
+pub(crate) const CONTROL_NS: u64 = 720;
+pub(crate) const HOP_NS: u64 = 1_000;
+pub(crate) const LATENCY: u64 = 50_000;
 /// Full frames of a message.
-const FRAMES: u64 = 200;
-const BYTES: u64 = FRAMES * PAYLOAD;
+pub(crate) const FRAMES: u64 = 200;
+pub(crate) const BYTES: u64 = FRAMES * PAYLOAD;
 
-fn network(topology: &str, hosts: usize, cyclic: bool) -> Network {
+pub(crate) fn network(topology: &str, hosts: usize, cyclic: bool) -> Network {
     let topology: Topology = topology.parse().expect("a topology");
     let model = SwitchModel::named("powerconnect-6248").expect("a model");
     let wiring = cable_uniform(&topology, &model, hosts).expect("enough ports");
@@ -32,15 +32,17 @@ fn network(topology: &str, hosts: usize, cyclic: bool) -> Network {
     Network::new(&wiring, &plan, rates, 1)
 }
 
-const PAUSED: PacketOptions = PacketOptions {
+pub(crate) const PAUSED: PacketOptions = PacketOptions {
     messaging: Messaging { latency: Nanos::new(LATENCY), eager_max: Bytes::new(1 << 40) },
     hop_delay: Nanos::new(HOP_NS),
     pause: true,
     port_buffer: Bytes::new(32_768),
     memory: None,
     time_out: Nanos::from_millis(200),
+    spoiled_ppm: 0,
+    tcp: None,
 };
-const DROPPING: PacketOptions = PacketOptions { pause: false, ..PAUSED };
+pub(crate) const DROPPING: PacketOptions = PacketOptions { pause: false, ..PAUSED };
 
 fn rendezvous(options: PacketOptions) -> PacketOptions {
     let messaging = Messaging { eager_max: Bytes::default(), ..options.messaging };
@@ -48,7 +50,7 @@ fn rendezvous(options: PacketOptions) -> PacketOptions {
 }
 
 /// Rank `n` runs on host `n`: all receives and sends of these messages at once.
-fn at_once(ranks: usize, messages: &[(u32, u32, u64)]) -> RankProgram {
+pub(crate) fn at_once(ranks: usize, messages: &[(u32, u32, u64)]) -> RankProgram {
     let script = |rank: usize| {
         let rank = u32::try_from(rank).expect("few ranks");
         let receives = messages.iter().filter(|(_, to, _)| *to == rank);
@@ -63,19 +65,23 @@ fn at_once(ranks: usize, messages: &[(u32, u32, u64)]) -> RankProgram {
     RankProgram::new((0..ranks).map(script).collect())
 }
 
-fn placement(network: &Network) -> Placement {
+pub(crate) fn placement(network: &Network) -> Placement {
     Placement::new(Deal::Block, network.hosts(), network.hosts(), 1, 1)
         .expect("a slot for each rank")
 }
 
-fn run(network: &Network, messages: &[(u32, u32, u64)], options: PacketOptions) -> PacketRun {
+pub(crate) fn run(
+    network: &Network,
+    messages: &[(u32, u32, u64)],
+    options: PacketOptions,
+) -> PacketRun {
     let program = at_once(network.hosts(), messages);
     packet::run(network, &program, &placement(network), options).expect("it ends")
 }
 
 /// What it takes until the last of `frames` frames that follow each other on one cable has come, when
 /// the first of them has to go along `lanes`.
-fn pipeline(lanes: u64, frames: u64) -> u64 {
+pub(crate) fn pipeline(lanes: u64, frames: u64) -> u64 {
     lanes * (FRAME_NS + HOP_NS) + (frames - 1) * FRAME_NS + LATENCY
 }
 
@@ -166,7 +172,7 @@ fn pause_frames_stop_what_else_a_card_sends() {
 }
 
 /// Every pair of hosts: what a program of one step can be at most.
-fn all_to_all(hosts: u32, bytes: u64) -> Vec<(u32, u32, u64)> {
+pub(crate) fn all_to_all(hosts: u32, bytes: u64) -> Vec<(u32, u32, u64)> {
     let pairs = (0..hosts).flat_map(|from| (1..hosts).map(move |by| (from, (from + by) % hosts)));
     pairs.map(|(from, to)| (from, to, bytes)).collect()
 }
@@ -223,6 +229,30 @@ fn a_run_is_the_same_under_every_scheduler() {
             assert_eq!(run(scheduler, threads), one, "{scheduler:?} on {threads}");
         }
     }
+}
+
+#[test]
+fn a_rank_waits_for_one_message_while_another_one_is_open() {
+    // Rank 1 sends what rank 0 asked for first only after rank 0 has sent twice: to wait for all would be
+    // for ever.
+    let network = network("mesh 2", 1, false);
+    let wait = Op::Wait { what: "wait" };
+    let send = |to, tag| Op::Send { to, tag, bytes: BYTES };
+    let receive = |from, tag| Op::Receive { from, tag };
+    let one = |begun| Op::WaitFor { begun, what: "wait" };
+    let mut scripts = [Script::default(), Script::default()];
+    scripts[0].repeat(1, vec![receive(1, 9), send(1, 1), one(1), send(1, 2), one(2), wait]);
+    let own = vec![receive(0, 1), wait, receive(0, 2), one(1), send(0, 9), one(2)];
+    scripts[1].repeat(1, own);
+    let program = RankProgram::new(scripts.into());
+    let placement = placement(&network);
+    let options = rendezvous(PAUSED);
+    let packet = packet::run(&network, &program, &placement, options).expect("it ends");
+    let messaging = options.messaging;
+    let options = FlowOptions { messaging, congestion: Congestion::NONE, patience: 0 };
+    let flow = flow::run(&network, program.actors(&placement), options).expect("it ends");
+    // One after the other.
+    assert!(packet.time.get() > 3 * FRAMES * FRAME_NS && flow.time.get() > 3 * FRAMES * FRAME_NS);
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! `meikyo fabric predict`: how long a program takes on this fabric, and on what else its switches and
 //! cables could make.
 
+mod figure;
+mod recorded;
+
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
@@ -17,15 +21,17 @@ use serde_json::{Value, json};
 use meikyo_units::in_one_line;
 
 use super::FileArgs;
+use crate::verbs::trace::files as trace_files;
 
 /// Arguments of `meikyo fabric predict`.
 #[derive(Debug, Args)]
 pub(super) struct PredictArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// The program: hpl, or one of the NAS Parallel Benchmarks (ep, is, cg, mg, ft, lu, bt, sp)
-    #[arg(long, value_parser = skeleton)]
-    program: Skeleton,
+    /// The program: hpl, one of the NAS Parallel Benchmarks (ep, is, cg, mg, ft, lu, bt, sp), or trace:DIR
+    /// with what `meikyo trace` recorded
+    #[arg(long, value_parser = wanted)]
+    program: Wanted,
     /// File with the parameters of machine and program, as examples/predict-hpl.toml [default: the
     /// defaults of all keys]
     #[arg(long, value_name = "FILE")]
@@ -58,11 +64,29 @@ pub(super) struct PredictArgs {
     /// Cables per link of these, as 1..6
     #[arg(long, value_name = "RANGE", default_value = "1..1", value_parser = cables, requires = "compare")]
     cables: RangeInclusive<u16>,
+    /// Also write what the ports of the switches carry on this fabric into a recording of kind simulated,
+    /// which `meikyo serve --cluster` shows on the fabric
+    #[arg(long, value_name = "RECORDING")]
+    out: Option<PathBuf>,
+    /// Draw the rates of these over the cables per link into this file, as SVG
+    #[arg(long, value_name = "FILE", requires = "compare")]
+    figure: Option<PathBuf>,
 }
 
-fn skeleton(text: &str) -> Result<Skeleton, String> {
-    let known = || format!("known are {}", Skeleton::words().collect::<Vec<_>>().join(", "));
-    Skeleton::named(text).ok_or_else(known)
+/// A program by name.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Known(Skeleton),
+    Recorded(PathBuf),
+}
+
+fn wanted(text: &str) -> Result<Wanted, String> {
+    if let Some(path) = text.strip_prefix("trace:").filter(|path| !path.is_empty()) {
+        return Ok(Wanted::Recorded(PathBuf::from(path)));
+    }
+    let words = || Skeleton::words().collect::<Vec<_>>().join(", ");
+    let known = || format!("known are {} and trace:DIR", words());
+    Skeleton::named(text).map(Wanted::Known).ok_or_else(known)
 }
 
 fn grid(text: &str) -> Result<(u32, u32), String> {
@@ -98,7 +122,7 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
         let hint = match error {
             PredictError::ByPackets => "leave `--method packet` out",
             PredictError::Ranks(_) => "choose another number with `--ranks`",
-            PredictError::Placement(_) if settings.skeleton() != Skeleton::Hpl => {
+            PredictError::Placement(_) if *settings.skeleton() != Skeleton::Hpl => {
                 "fewer `--ranks`, or `--set slots=2`, would change that"
             }
             _ => "--grid, or slots and memory in the machine file, would change that",
@@ -112,9 +136,15 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
         cables: count_cables(&wiring),
         predicted: Ok(own),
     };
+    if let (Some(dir), Ok(predicted)) = (&args.out, &own.predicted) {
+        recorded::write(dir, &wiring, predicted)?;
+    }
     let mut others = others(args, &wiring, &options, &settings);
     others.sort_by_key(|row| row.cables);
     let rows: Vec<Row> = std::iter::once(own).chain(others).collect();
+    if let Some(file) = &args.figure {
+        figure::write(file, &rows)?;
+    }
     if args.input.json {
         output::print_json(&document(&settings, &rows))?;
     } else {
@@ -124,14 +154,18 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
 }
 
 fn settings(args: &PredictArgs) -> Result<Settings, Failure> {
+    let program = match &args.program {
+        Wanted::Known(skeleton) => skeleton.clone(),
+        Wanted::Recorded(path) => Skeleton::Trace(Arc::new(trace_files::read(path)?)),
+    };
     let mut settings = match &args.machine {
         Some(path) => {
             let file = path.display().to_string();
             let text = std::fs::read_to_string(path)
                 .map_err(|error| Failure::new(format!("cannot read `{file}`: {error}")))?;
-            Settings::parse(args.program, &text, &file)?
+            Settings::parse(program, &text, &file)?
         }
-        None => Settings::new(args.program),
+        None => Settings::new(program),
     };
     let (p, q) = args.grid.unzip();
     let number = |value: Option<u32>| value.map(|value| value.to_string());
@@ -192,7 +226,11 @@ fn count_cables(wiring: &Wiring) -> usize {
 
 fn document(settings: &Settings, rows: &[Row]) -> Value {
     let method = settings.input().method.word();
-    let rate = if settings.skeleton() == Skeleton::Hpl { "gflops" } else { "mops_per_rank" };
+    let rate = match settings.skeleton() {
+        Skeleton::Hpl => "gflops",
+        Skeleton::Npb(_) => "mops_per_rank",
+        Skeleton::Trace(_) => "runs_per_hour",
+    };
     let shown = |row: &Row| {
         let mut shown = json!({
             "topology": row.topology,
@@ -259,6 +297,7 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
         "busiest cable",
         "used",
     ]);
+    let mut refused = String::new();
     for row in rows {
         let each = row.cables_per_link.map_or_else(String::new, |cables| cables.to_string());
         match &row.predicted {
@@ -276,14 +315,13 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
                     busiest.map_or_else(String::new, |busy| format!("{:.0} %", busy.share * 100.0)),
                 ]);
             }
-            Err(reason) => table.row(
-                [row.topology.clone(), each, "-".into(), format!("refused: {reason}")]
-                    .into_iter()
-                    .chain(std::iter::repeat_n(String::new(), 5)),
-            ),
+            Err(reason) => {
+                let each = if each.is_empty() { String::new() } else { format!(" ({each})") };
+                refused += &format!("refused: {}{each}: {reason}\n", row.topology);
+            }
         }
     }
-    let mut text = format!("{table}\n");
+    let mut text = format!("{table}\n{refused}");
     if let Some(own) = first {
         if let Some([run, all]) = own.sampled {
             text += &format!("from {run} of {all} iterations, which are alike\n");

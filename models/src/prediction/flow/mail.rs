@@ -7,18 +7,25 @@ use super::Waiting;
 /// Sender, receiver, tag.
 type Name = (usize, usize, u64);
 
+/// A message or a move that an actor has begun, and how many it had begun before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Begun {
+    pub(super) actor: usize,
+    pub(super) number: u64,
+}
+
 /// What is known of the messages of one name that are not matched yet.
 #[derive(Debug, Default)]
 struct Letters {
     sent: VecDeque<Sent>,
     /// Receivers that asked before anything was sent.
-    asked: usize,
+    asked: VecDeque<Begun>,
 }
 
 #[derive(Debug)]
 enum Sent {
     /// Waits for its receiver; announces itself at an instant.
-    Announced { set: usize, at: u64 },
+    Announced { set: usize, begun: Begun, at: u64 },
     /// Under way or there, by its number.
     Eager { message: usize },
 }
@@ -29,7 +36,7 @@ enum Eager {
     /// Under way; nobody asked.
     UnderWay,
     /// Under way, and its receiver waits.
-    Awaited { to: usize },
+    Awaited { to: Begun },
     /// There; nobody asked.
     There,
 }
@@ -40,7 +47,7 @@ pub(super) enum Ready {
     /// A message is there, to be taken.
     There,
     /// Sender and receiver are both there, and the streams can begin.
-    Both { set: usize, from: usize, to: usize, announced_at: u64 },
+    Both { set: usize, from: Begun, to: Begun, announced_at: u64 },
 }
 
 #[derive(Debug, Default)]
@@ -63,41 +70,38 @@ impl Mail {
     /// A message announces itself; both may be there at once.
     pub(super) fn announced_by(
         &mut self,
-        from: usize,
+        begun: Begun,
         to: usize,
         tag: u64,
         set: usize,
         at: u64,
     ) -> Option<Ready> {
-        let letters = self.boxes.entry((from, to, tag)).or_default();
-        if letters.asked == 0 {
-            letters.sent.push_back(Sent::Announced { set, at });
+        let letters = self.boxes.entry((begun.actor, to, tag)).or_default();
+        let Some(asked) = letters.asked.pop_front() else {
+            letters.sent.push_back(Sent::Announced { set, begun, at });
             return None;
-        }
-        letters.asked -= 1;
-        self.forget(from, to, tag);
-        Some(Ready::Both { set, from, to, announced_at: at })
+        };
+        self.forget(begun.actor, to, tag);
+        Some(Ready::Both { set, from: begun, to: asked, announced_at: at })
     }
 
-    /// An eager message sets out; gives its number, and whether its receiver waits already.
-    pub(super) fn sent_eagerly(&mut self, from: usize, to: usize, tag: u64) -> (usize, bool) {
+    /// An eager message sets out; gives its number.
+    pub(super) fn sent_eagerly(&mut self, from: usize, to: usize, tag: u64) -> usize {
         let message = self.numbered;
         self.numbered += 1;
         let letters = self.boxes.entry((from, to, tag)).or_default();
-        let matched = letters.asked > 0;
-        if matched {
-            letters.asked -= 1;
-            self.eager.insert(message, Eager::Awaited { to });
+        if let Some(to_begun) = letters.asked.pop_front() {
+            self.eager.insert(message, Eager::Awaited { to: to_begun });
             self.forget(from, to, tag);
         } else {
             letters.sent.push_back(Sent::Eager { message });
             self.eager.insert(message, Eager::UnderWay);
         }
-        (message, matched)
+        message
     }
 
     /// An eager message is there; gives its receiver if that waits for it.
-    pub(super) fn arrived(&mut self, message: usize) -> Option<usize> {
+    pub(super) fn arrived(&mut self, message: usize) -> Option<Begun> {
         match self.eager.remove(&message) {
             Some(Eager::Awaited { to }) => Some(to),
             _ => {
@@ -108,19 +112,21 @@ impl Mail {
     }
 
     /// A receiver asks; `None`: it has to wait.
-    pub(super) fn asked(&mut self, from: usize, to: usize, tag: u64) -> Option<Ready> {
-        let letters = self.boxes.entry((from, to, tag)).or_default();
+    pub(super) fn asked(&mut self, from: usize, begun: Begun, tag: u64) -> Option<Ready> {
+        let letters = self.boxes.entry((from, begun.actor, tag)).or_default();
         let Some(sent) = letters.sent.pop_front() else {
-            letters.asked += 1;
+            letters.asked.push_back(begun);
             return None;
         };
-        self.forget(from, to, tag);
+        self.forget(from, begun.actor, tag);
         match sent {
-            Sent::Announced { set, at } => Some(Ready::Both { set, from, to, announced_at: at }),
+            Sent::Announced { set, begun: from, at } => {
+                Some(Ready::Both { set, from, to: begun, announced_at: at })
+            }
             Sent::Eager { message } => match self.eager.remove(&message) {
                 Some(Eager::There) => Some(Ready::There),
                 _ => {
-                    self.eager.insert(message, Eager::Awaited { to });
+                    self.eager.insert(message, Eager::Awaited { to: begun });
                     None
                 }
             },
@@ -130,7 +136,7 @@ impl Mail {
     /// Forgets a name of which nothing is open.
     fn forget(&mut self, from: usize, to: usize, tag: u64) {
         let name = (from, to, tag);
-        let empty = |letters: &Letters| letters.sent.is_empty() && letters.asked == 0;
+        let empty = |letters: &Letters| letters.sent.is_empty() && letters.asked.is_empty();
         if self.boxes.get(&name).is_some_and(empty) {
             self.boxes.remove(&name);
         }
@@ -145,7 +151,7 @@ impl Mail {
             let send = Waiting { actor: from, sends: true, other: to, tag };
             let receive = Waiting { actor: to, sends: false, other: from, tag };
             waiting.extend(std::iter::repeat_n(send, sends));
-            waiting.extend(std::iter::repeat_n(receive, letters.asked));
+            waiting.extend(std::iter::repeat_n(receive, letters.asked.len()));
         }
         waiting.sort_by_key(|waiting| (waiting.actor, waiting.other, waiting.tag, waiting.sends));
         waiting

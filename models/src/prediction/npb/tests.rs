@@ -58,6 +58,7 @@ fn play(program: &RankProgram) -> Played {
                         sent.entry((rank, to)).or_default().push(bytes);
                     }
                     Op::Receive { from, tag } => asked[place].push((from, tag)),
+                    Op::WaitFor { .. } => unreachable!("only traces wait for one message"),
                     Op::Wait { .. } => {
                         asked[place].retain(|&(from, tag)| {
                             let messages = under_way.get_mut(&(from, rank, tag));

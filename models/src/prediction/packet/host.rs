@@ -6,6 +6,7 @@ use meikyo_sim::Context;
 use meikyo_undo::{Cell, Deque, List, Map, fields};
 use meikyo_units::{Bytes, Nanos};
 
+use super::connection::End;
 use super::known::{PAYLOAD, Shared};
 use super::port::Port;
 use super::signal::{Frame, Kind, Name, Signal};
@@ -19,36 +20,51 @@ struct Rank {
     number: u32,
     /// Steps that it has taken.
     taken: Cell<u64>,
-    /// What was begun and is not finished.
-    open: Cell<u64>,
+    /// Messages that were begun.
+    begun: Cell<u64>,
+    /// Which of them are not finished.
+    open: Map<u64, ()>,
     /// Since when it waits, and for which of the program's names; both 0 while it does not.
     waits_since: Cell<u64>,
     waits_for: Cell<u64>,
+    /// The number of the message that it waits for, from 1; 0 for all.
+    waits_for_one: Cell<u64>,
     done_at: Cell<u64>,
     done: Cell<bool>,
     /// For each of the program's names, what was spent on it.
     spent: List<u64>,
 }
-fields!(Rank { taken, open, waits_since, waits_for, done_at, done, spent });
+fields!(Rank { taken, begun, open, waits_since, waits_for, waits_for_one, done_at, done, spent });
 
 /// What the library of a host knows of a message to one of its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 enum Known {
-    /// Its receiver waits for it.
-    Asked,
+    /// Its receiver waits for it, with this number of its messages.
+    Asked(u64),
     /// It has announced itself.
     Announced,
     /// Its whole payload has arrived.
     There,
 }
 
-/// What is left to be sent of a message.
+/// What a card has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
-struct Outgoing {
-    frame: Frame,
-    left: u64,
+enum Outgoing {
+    /// A message that is cut into frames as the card sends it, and what is left of it.
+    Message { frame: Frame, left: u64 },
+    /// A frame as it is: of TCP, or one that was lost.
+    Frame(Frame),
+}
+
+/// A message that waits for its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+struct Offered {
+    bytes: u64,
+    /// Its number among those of its rank.
+    begun: u64,
 }
 
 /// A network card and what it has to send, in turn.
@@ -70,17 +86,33 @@ pub(super) struct Host {
     pub(super) within: Cell<u64>,
     /// The lane of that memory.
     pub(super) within_lane: usize,
+    /// With TCP, its ends of the connections to other hosts.
+    ends: Vec<End>,
     known: Map<Name, Known>,
     /// How many messages of each name were sent, under number 0.
     sent: Map<Name, u32>,
     /// How many were asked for, under number 0.
     asked: Map<Name, u32>,
-    /// Announced messages of its ranks that nobody asked for yet, and their sizes.
-    offered: Map<Name, u64>,
+    /// Announced messages of its ranks that nobody asked for yet.
+    offered: Map<Name, Offered>,
+    /// Messages that were asked for and have not left, with their numbers among those of their rank.
+    leaving: Map<Name, u64>,
     /// Data that have come of messages in several frames.
     come: Map<Name, u64>,
 }
-fields!(Host { ranks, cards, memory_free_at, within, known, sent, asked, offered, come });
+fields!(Host {
+    ranks,
+    cards,
+    memory_free_at,
+    within,
+    ends,
+    known,
+    sent,
+    asked,
+    offered,
+    leaving,
+    come
+});
 
 impl Host {
     pub(super) fn new(shared: Arc<Shared>, place: usize) -> Self {
@@ -104,15 +136,21 @@ impl Host {
         let ranks = own.map(|(rank, _)| Rank {
             number: number(rank),
             taken: Cell::default(),
-            open: Cell::default(),
+            begun: Cell::default(),
+            open: Map::default(),
             waits_since: Cell::default(),
             waits_for: Cell::default(),
+            waits_for_one: Cell::default(),
             done_at: Cell::default(),
             done: Cell::default(),
             spent: List::from(vec![0; names]),
         });
+        let tcp = shared.options.tcp;
+        let ways = shared.ways.of_host(place).iter().enumerate();
+        let ends = ways.filter_map(|(at, way)| Some(End::new(*way, number(at), tcp?))).collect();
         Self {
             ranks: ranks.collect(),
+            ends,
             shared,
             cards,
             memory_free_at: Cell::default(),
@@ -122,6 +160,7 @@ impl Host {
             sent: Map::default(),
             asked: Map::default(),
             offered: Map::default(),
+            leaving: Map::default(),
             come: Map::default(),
         }
     }
@@ -145,7 +184,7 @@ impl Host {
     /// Who of its ranks waits for whom.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Waiting> + '_ {
         let sends = self.offered.iter().map(|(name, _)| (true, name));
-        let receives = self.known.iter().filter(|(_, known)| **known == Known::Asked);
+        let receives = self.known.iter().filter(|(_, known)| matches!(known, Known::Asked(_)));
         let all = sends.chain(receives.map(|(name, _)| (false, name)));
         all.map(|(sends, name)| {
             let (from, to) = (rank(name.from), rank(name.to));
@@ -162,7 +201,15 @@ impl Host {
 
     pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
         match signal {
+            Signal::Frame { frame, .. } if self.shared.options.tcp.is_some() => {
+                self.segment(&frame, context);
+            }
             Signal::Frame { frame, .. } => self.arrived(&frame, context),
+            Signal::Due { end, awaited } => {
+                let at = rank(end);
+                self.ends[at].on_due(&self.shared, awaited, context);
+                self.transmit(at, context);
+            }
             Signal::Free { port } => {
                 let card = rank(port);
                 self.cards[card].port.disarm(context);
@@ -175,12 +222,15 @@ impl Host {
                     card.port.arm(context);
                 }
             }
-            Signal::Lost { frame } => self.put(frame, 0, context),
+            Signal::Lost { frame } => self.put(Outgoing::Frame(frame), &frame, context),
             Signal::Computed { rank } => {
                 let at = self.place(rank);
                 self.drive(at, context);
             }
-            Signal::Left { rank } => self.finished(rank, context),
+            Signal::Left { name } => {
+                let begun = self.leaving.remove(context, &name).expect("it was asked for");
+                self.finished(name.from, begun, context);
+            }
             Signal::Told { name, kind } => self.told(name, kind, context),
         }
     }
@@ -212,11 +262,14 @@ impl Host {
                 Op::Send { to, tag, bytes } => self.send(at, [to, tag], bytes, context),
                 Op::Receive { from, tag } => self.receive(at, [from, tag], context),
                 Op::Wait { what } => {
-                    if own.open.get() > 0 {
-                        own.waits_since.set(context, context.now().as_nanos());
-                        // From 1, so that 0 says that it does not wait.
-                        let what = name_of(&self.shared, what) + 1;
-                        own.waits_for.set(context, u64::from(number(what)));
+                    if !own.open.is_empty() {
+                        own.wait(name_of(&self.shared, what), 0, context);
+                        return;
+                    }
+                }
+                Op::WaitFor { begun, what } => {
+                    if own.open.contains_key(&begun) {
+                        own.wait(name_of(&self.shared, what), begun + 1, context);
                         return;
                     }
                 }
@@ -232,18 +285,20 @@ impl Host {
         context: &mut impl Context<Signal>,
     ) {
         let from = self.ranks[at].number;
+        let begun = self.ranks[at].begin(context);
         let name = numbered(&mut self.sent, Name { to, from, tag, number: 0 }, context);
         if bytes <= self.shared.options.messaging.eager_max.get() {
             self.start_message(name, Kind::Eager, bytes, context);
             return;
         }
-        self.ranks[at].open.add(context, 1);
-        self.offered.insert(context, name, bytes);
+        self.ranks[at].open.insert(context, begun, ());
+        self.offered.insert(context, name, Offered { bytes, begun });
         self.start_message(name, Kind::Announcement, 0, context);
     }
 
     fn receive(&mut self, at: usize, [from, tag]: [u32; 2], context: &mut impl Context<Signal>) {
         let to = self.ranks[at].number;
+        let begun = self.ranks[at].begin(context);
         let name = numbered(&mut self.asked, Name { to, from, tag, number: 0 }, context);
         match self.known.get(&name).copied() {
             Some(Known::There) => {
@@ -253,8 +308,8 @@ impl Host {
             Some(Known::Announced) => self.start_message(name, Kind::Request, 0, context),
             _ => {}
         }
-        self.known.insert(context, name, Known::Asked);
-        self.ranks[at].open.add(context, 1);
+        self.known.insert(context, name, Known::Asked(begun));
+        self.ranks[at].open.insert(context, begun, ());
     }
 
     /// Begins to send a message, or what is said about one; see [`Kind`].
@@ -266,9 +321,15 @@ impl Host {
         context: &mut impl Context<Signal>,
     ) {
         let frame = self.shared.frame(name, kind, bytes);
-        let [from, to] = frame.ranks().map(|number| self.shared.hosts[rank(number)]);
-        if from != to {
-            self.put(frame, bytes, context);
+        let way = self.shared.ways.get(frame.way);
+        if way.hosts[0] != way.hosts[1] {
+            if self.shared.options.tcp.is_none() {
+                self.put(Outgoing::Message { frame, left: bytes }, &frame, context);
+            } else {
+                let at = rank(way.end);
+                self.ends[at].push(&self.shared, (name, kind, bytes), context);
+                self.transmit(at, context);
+            }
             return;
         }
         let now = context.now().as_nanos();
@@ -282,17 +343,16 @@ impl Host {
             wait = Nanos::new(end - now);
         }
         if kind == Kind::Requested {
-            context.send(context.me(), wait, Signal::Left { rank: name.from });
+            context.send(context.me(), wait, Signal::Left { name });
         }
         context.send(context.me(), wait + latency, Signal::Told { name, kind });
     }
 
-    /// Queues a message at the card that it goes by. A frame with data is one that was lost and is
-    /// sent again.
-    fn put(&mut self, frame: Frame, left: u64, context: &mut impl Context<Signal>) {
-        let lane = self.shared.next_lane(&frame);
+    /// Queues something at the card that `frame` goes by.
+    fn put(&mut self, outgoing: Outgoing, frame: &Frame, context: &mut impl Context<Signal>) {
+        let lane = self.shared.next_lane(frame);
         let card = rank(self.shared.port_of_lane[lane]);
-        self.cards[card].outgoing.push_back(context, Outgoing { frame, left });
+        self.cards[card].outgoing.push_back(context, outgoing);
         if self.cards[card].port.ready(context.now().as_nanos()) {
             self.serve(card, context);
         } else {
@@ -306,22 +366,53 @@ impl Host {
         if !card.port.ready(context.now().as_nanos()) {
             return;
         }
-        let Some(Outgoing { frame, left }) = card.outgoing.pop_front(context) else { return };
-        let again = frame.payload > 0;
-        // Saturates: a frame carries no more than `PAYLOAD`, however much is left.
-        let payload = u16::try_from(left).unwrap_or(u16::MAX).min(PAYLOAD);
-        let payload = if again { frame.payload } else { payload };
-        card.port.send(&self.shared, Frame { payload, ..frame }, context);
-        let left = left.saturating_sub(u64::from(payload));
-        if left > 0 {
-            card.outgoing.push_back(context, Outgoing { frame, left });
-        } else if frame.kind == Kind::Requested && !again {
-            let wait = card.port.free_at() - context.now().as_nanos();
-            let signal = Signal::Left { rank: frame.name.from };
-            context.send(context.me(), Nanos::new(wait), signal);
+        match card.outgoing.pop_front(context) {
+            None => return,
+            Some(Outgoing::Frame(frame)) => card.port.send(&self.shared, frame, context),
+            Some(Outgoing::Message { frame, left }) => {
+                // Saturates: a frame carries no more than `PAYLOAD`, however much is left.
+                let payload = u16::try_from(left).unwrap_or(u16::MAX).min(PAYLOAD);
+                card.port.send(&self.shared, Frame { payload, ..frame }, context);
+                let left = left - u64::from(payload);
+                if left > 0 {
+                    card.outgoing.push_back(context, Outgoing::Message { frame, left });
+                } else if frame.kind == Kind::Requested {
+                    let wait = card.port.free_at() - context.now().as_nanos();
+                    let signal = Signal::Left { name: frame.name };
+                    context.send(context.me(), Nanos::new(wait), signal);
+                }
+            }
         }
         if !card.outgoing.is_empty() {
             card.port.arm(context);
+        }
+    }
+
+    /// Sends what an end of a connection may send.
+    fn transmit(&mut self, at: usize, context: &mut impl Context<Signal>) {
+        while let Some(frame) = self.ends[at].next(&self.shared, context) {
+            self.put(Outgoing::Frame(frame), &frame, context);
+        }
+    }
+
+    /// A frame of TCP has arrived.
+    fn segment(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
+        // The other direction differs by the lowest bit.
+        let at = rank(self.shared.ways.get(frame.way ^ 1).end);
+        if self.ends[at].arrived(&self.shared, frame, context) {
+            self.in_turn(frame, context);
+            while let Some(next) = self.ends[at].next_arrived(context) {
+                self.in_turn(&next, context);
+            }
+        }
+        self.transmit(at, context);
+    }
+
+    /// A segment of TCP is the next one of its connection.
+    fn in_turn(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
+        if frame.kind != Kind::Part {
+            let signal = Signal::Told { name: frame.name, kind: frame.kind };
+            context.send(context.me(), self.shared.options.messaging.latency, signal);
         }
     }
 
@@ -343,7 +434,8 @@ impl Host {
     fn told(&mut self, name: Name, kind: Kind, context: &mut impl Context<Signal>) {
         match kind {
             Kind::Request => {
-                if let Some(bytes) = self.offered.remove(context, &name) {
+                if let Some(Offered { bytes, begun }) = self.offered.remove(context, &name) {
+                    self.leaving.insert(context, name, begun);
                     self.start_message(name, Kind::Requested, bytes, context);
                 }
             }
@@ -354,22 +446,26 @@ impl Host {
                     self.known.insert(context, name, Known::Announced);
                 }
             }
-            Kind::Eager if !self.known.contains_key(&name) => {
-                self.known.insert(context, name, Known::There);
-            }
-            Kind::Eager | Kind::Requested => {
-                self.known.remove(context, &name);
-                self.finished(name.to, context);
-            }
+            Kind::Part | Kind::Acknowledgement => unreachable!("the library does not see it"),
+            Kind::Eager | Kind::Requested => match self.known.remove(context, &name) {
+                Some(Known::Asked(begun)) => self.finished(name.to, begun, context),
+                _ => {
+                    self.known.insert(context, name, Known::There);
+                }
+            },
         }
     }
 
-    /// One of the things that a rank waits for is done.
-    fn finished(&mut self, rank: u32, context: &mut impl Context<Signal>) {
+    /// One of the messages that a rank has begun is done.
+    fn finished(&mut self, rank: u32, begun: u64, context: &mut impl Context<Signal>) {
         let at = self.place(rank);
         let own = &mut self.ranks[at];
-        own.open.set(context, own.open.get() - 1);
-        if own.open.get() > 0 || own.waits_for.get() == 0 {
+        own.open.remove(context, &begun);
+        let over = match own.waits_for_one.get() {
+            0 => own.open.is_empty(),
+            one => one == begun + 1,
+        };
+        if !over || own.waits_for.get() == 0 {
             return;
         }
         let waited = context.now().as_nanos() - own.waits_since.get();
@@ -381,6 +477,21 @@ impl Host {
 }
 
 impl Rank {
+    /// The number of a message that is begun.
+    fn begin(&mut self, context: &mut impl Context<Signal>) -> u64 {
+        let begun = self.begun.get();
+        self.begun.set(context, begun + 1);
+        begun
+    }
+
+    /// Waits, for the name of this place, for one message by its number from 1 or for all.
+    fn wait(&mut self, what: usize, one: u64, context: &mut impl Context<Signal>) {
+        self.waits_since.set(context, context.now().as_nanos());
+        // From 1, so that 0 says that it does not wait.
+        self.waits_for.set(context, u64::from(number(what + 1)));
+        self.waits_for_one.set(context, one);
+    }
+
     fn spend(&mut self, what: usize, nanos: u64, context: &mut impl Context<Signal>) {
         let sum = self.spent.as_slice()[what] + nanos;
         self.spent.set(context, what, sum);

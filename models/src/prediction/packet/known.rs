@@ -5,10 +5,11 @@ use meikyo_units::{Bytes, Nanos};
 
 use super::PacketOptions;
 use super::signal::{Frame, Kind, Name};
+use super::ways::Ways;
 use crate::completions::count_f64;
 use crate::prediction::network::{LaneEnd, LanePlace, Network};
 use crate::prediction::placement::Placement;
-use crate::prediction::ranks::{RankProgram, connection, number, rank};
+use crate::prediction::ranks::{RankProgram, number};
 
 /// Data in a full frame: what TCP with time stamps puts into an Ethernet frame.
 pub(super) const PAYLOAD: u16 = 1448;
@@ -24,6 +25,7 @@ pub(super) struct Shared {
     pub(super) options: PacketOptions,
     /// The host of each rank.
     pub(super) hosts: Vec<usize>,
+    pub(super) ways: Ways,
     /// For each lane, its place among the ports of its sender.
     pub(super) port_of_lane: Vec<u32>,
     /// For each lane, its place among the inputs of its receiver.
@@ -73,9 +75,11 @@ impl Shared {
         let full = u64::from(PAYLOAD) + overhead;
         let room = round_ns * 1000 / octet_ps.max(1) + 3 * full;
         let stop_at = options.port_buffer.get().saturating_sub(room);
+        let hosts: Vec<_> = (0..program.ranks()).map(|rank| placement.host(rank)).collect();
         Self {
             names: program.names(),
-            hosts: (0..program.ranks()).map(|rank| placement.host(rank)).collect(),
+            ways: Ways::new(&network, &program, &hosts),
+            hosts,
             within_ps: self::octet_ps(network.rates().within_host),
             network,
             program,
@@ -117,22 +121,18 @@ impl Shared {
         }
     }
 
-    /// The lane that a frame goes along next.
-    ///
-    /// # Panics
-    /// If the frame is where it was sent to.
+    /// The lane that a frame goes along next. It is not where it was sent to.
     pub(super) fn next_lane(&self, frame: &Frame) -> usize {
-        let [from, to] = frame.ranks().map(|number| self.hosts[rank(number)]);
-        let lane = self.network.lane_at(from, to, frame.hash, usize::from(frame.step));
-        lane.expect("a way leads to its receiver")
+        self.ways.lane(frame.way, frame.step)
     }
 
-    /// A first frame without data; `total` is the size of the message.
+    /// A first frame without data, of a message of `total`.
     pub(super) fn frame(&self, name: Name, kind: Kind, total: u64) -> Frame {
-        let frame = Frame { name, kind, total, hash: 0, payload: 0, step: 0 };
-        let [from, to] = frame.ranks().map(rank);
-        let hash = self.network.hash(self.hosts[from], self.hosts[to], connection(from, to));
-        Frame { hash, ..frame }
+        let (from, to) = match kind {
+            Kind::Request => (name.to, name.from),
+            _ => (name.from, name.to),
+        };
+        Frame { total, ..Frame::without_data(name, kind, self.ways.between(from, to)) }
     }
 }
 

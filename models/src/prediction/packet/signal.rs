@@ -1,7 +1,7 @@
 //! What hosts and switches send each other, and themselves.
 
 /// A message between two ranks: those of the same ranks and tag are numbered in the order of sending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Name {
     pub(super) to: u32,
@@ -10,7 +10,7 @@ pub(super) struct Name {
     pub(super) number: u32,
 }
 
-/// What a part of a message is for.
+/// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Kind {
@@ -22,6 +22,10 @@ pub(super) enum Kind {
     Request,
     /// Data that were asked for.
     Requested,
+    /// With TCP, a part of a message that is not its last one, which has the kind of the message.
+    Part,
+    /// With TCP, nothing but an acknowledgement.
+    Acknowledgement,
 }
 
 /// A frame on its way.
@@ -29,10 +33,16 @@ pub(super) enum Kind {
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Frame {
     pub(super) name: Name,
-    /// What it is hashed onto cables by.
-    pub(super) hash: u64,
     /// Data of the whole message.
     pub(super) total: u64,
+    /// By which of the program's ways it goes.
+    pub(super) way: u32,
+    /// With TCP, which segment of its way it is.
+    pub(super) segment: u32,
+    /// With TCP, up to which segment everything of the other direction has arrived.
+    pub(super) arrived: u32,
+    /// With TCP, a run of segments that arrived beyond that one, from and to; empty if there is none.
+    pub(super) run: [u32; 2],
     /// Data of this frame.
     pub(super) payload: u16,
     /// Lanes that it has gone along.
@@ -41,13 +51,20 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The rank that sends it, and the one that it is for.
-    pub(super) fn ranks(&self) -> [u32; 2] {
-        match self.kind {
-            Kind::Request => [self.name.to, self.name.from],
-            _ => [self.name.from, self.name.to],
-        }
+    /// A frame at the beginning of its way, without data and acknowledgement.
+    pub(super) fn without_data(name: Name, kind: Kind, way: u32) -> Self {
+        Self { name, total: 0, way, segment: 0, arrived: 0, run: [0, 0], payload: 0, step: 0, kind }
     }
+}
+
+/// What one end of a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+pub(super) enum Awaited {
+    /// Acknowledgements of what it sent.
+    Acknowledgement,
+    /// More to acknowledge at once.
+    Company,
 }
 
 /// What a device is told.
@@ -62,10 +79,12 @@ pub(super) enum Signal {
     Pause { lane: u32, stop: bool },
     /// A frame of this host was lost, and its time-out has passed.
     Lost { frame: Frame },
+    /// An end of a connection, by its place in the host, may have waited long enough.
+    Due { end: u32, awaited: Awaited },
     /// A rank of this host has computed.
     Computed { rank: u32 },
     /// The last data of a message have left.
-    Left { rank: u32 },
+    Left { name: Name },
     /// All of a message, or of what is said about it, is with the library of a rank.
     Told { name: Name, kind: Kind },
 }

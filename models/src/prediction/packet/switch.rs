@@ -117,23 +117,23 @@ impl Switch {
 
     fn arrived(&mut self, frame: Frame, lane: u32, context: &mut impl Context<Signal>) {
         let shared = &*self.shared;
+        let options = &shared.options;
+        if options.spoiled_ppm > 0 && context.below(1_000_000) < options.spoiled_ppm {
+            self.lose(frame, context);
+            return;
+        }
         let output = &mut self.outputs[rank(shared.port_of_lane[shared.next_lane(&frame)])];
         if output.queue.is_empty() && output.port.ready(context.now().as_nanos()) {
             output.port.send(shared, frame, context);
             return;
         }
-        let options = &shared.options;
         let octets = shared.octets(&frame);
         let at = shared.input_of_lane[rank(lane)];
         let input = &mut self.inputs[rank(at)];
         let used = if options.pause { input.octets.get() } else { output.octets.get() };
         let full = options.memory.is_some_and(|memory| self.octets.get() + octets > memory.get());
         if full || used + octets > options.port_buffer.get() {
-            self.lost.add(context, 1);
-            let [from, _] = frame.ranks();
-            let sender = LpId::new(number(shared.hosts[rank(from)]));
-            let frame = Frame { step: 0, ..frame };
-            context.send(sender, options.time_out, Signal::Lost { frame });
+            self.lose(frame, context);
             return;
         }
         output.queue.push_back(context, (frame, at));
@@ -149,6 +149,17 @@ impl Switch {
             self.stops.add(context, 1);
             let signal = Signal::Pause { lane: input.lane, stop: true };
             context.send(input.sender, shared.pause_delay(), signal);
+        }
+    }
+
+    /// A frame is lost. With TCP its sender finds out by itself.
+    fn lose(&mut self, frame: Frame, context: &mut impl Context<Signal>) {
+        self.lost.add(context, 1);
+        let options = &self.shared.options;
+        if options.tcp.is_none() {
+            let [from, _] = self.shared.ways.get(frame.way).hosts;
+            let frame = Frame { step: 0, ..frame };
+            context.send(LpId::new(from), options.time_out, Signal::Lost { frame });
         }
     }
 

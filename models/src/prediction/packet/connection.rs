@@ -1,0 +1,94 @@
+//! One end of a TCP connection between two ranks, without a card or a cable: frames in, frames out.
+//!
+//! A connection stands from the beginning, with a round trip that nobody has measured. Not modelled are
+//! that several small messages share a segment, that Linux makes its window smaller step by step while
+//! it recovers, and that an acknowledgement carries more than one run of segments.
+
+mod alarm;
+mod estimate;
+mod receiver;
+mod runs;
+mod sender;
+mod window;
+
+use meikyo_sim::Context;
+use meikyo_undo::fields;
+
+use super::known::Shared;
+use super::signal::{Awaited, Frame, Kind, Name, Signal};
+use super::tcp::Tcp;
+use receiver::Receiver;
+use sender::Sender;
+
+/// One end of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct End {
+    /// The way of what it sends.
+    way: u32,
+    sender: Sender,
+    receiver: Receiver,
+}
+fields!(End { sender, receiver });
+
+impl End {
+    pub(super) fn new(way: u32, number: u32, tcp: Tcp) -> Self {
+        Self { way, sender: Sender::new(number, way, tcp), receiver: Receiver::new(number) }
+    }
+
+    /// A message, or what is said about one, is to be sent.
+    pub(super) fn push(
+        &mut self,
+        shared: &Shared,
+        message: (Name, Kind, u64),
+        context: &mut impl Context<Signal>,
+    ) {
+        self.sender.push(shared, message, context);
+    }
+
+    /// A frame of the other end has come. Gives whether it is the next one that carries anything; what
+    /// follows it then is to be taken by [`End::next_arrived`].
+    pub(super) fn arrived(
+        &mut self,
+        shared: &Shared,
+        frame: &Frame,
+        context: &mut impl Context<Signal>,
+    ) -> bool {
+        let told = (frame.arrived, frame.run);
+        self.sender.acknowledged(shared, told, context);
+        frame.kind != Kind::Acknowledgement && self.receiver.accept(frame, context)
+    }
+
+    /// What arrived before its turn, once it is its turn.
+    pub(super) fn next_arrived(&mut self, context: &mut impl Context<Signal>) -> Option<Frame> {
+        self.receiver.next(context)
+    }
+
+    /// [`Signal::Due`] has come.
+    pub(super) fn on_due(
+        &mut self,
+        shared: &Shared,
+        awaited: Awaited,
+        context: &mut impl Context<Signal>,
+    ) {
+        match awaited {
+            Awaited::Acknowledgement => self.sender.on_due(shared, context),
+            Awaited::Company => self.receiver.on_due(context),
+        }
+    }
+
+    /// The next frame that is to leave at this instant.
+    pub(super) fn next(
+        &mut self,
+        shared: &Shared,
+        context: &mut impl Context<Signal>,
+    ) -> Option<Frame> {
+        let data = self.sender.next(shared, context);
+        if data.is_none() && !self.receiver.is_due() {
+            return None;
+        }
+        let alone = || Frame::without_data(Name::default(), Kind::Acknowledgement, self.way);
+        let mut frame = data.unwrap_or_else(alone);
+        self.receiver.acknowledge(&mut frame, context);
+        Some(frame)
+    }
+}
