@@ -206,3 +206,32 @@ impl Poller {
         self.ask_again(ordinal, received);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> WallTime {
+        WallTime::from_nanos(seconds * 1_000_000_000)
+    }
+
+    /// When an object that was left out at `now` is tried again, and whether its refusal was news.
+    fn refused(left_out: &mut LeftOut, now: i64, object: &Oid) -> (bool, i64) {
+        let is_new = left_out.add(at(now), object);
+        (is_new, left_out.next().as_nanos() / 1_000_000_000 - now)
+    }
+
+    #[test]
+    fn an_object_is_tried_ever_more_seldom_and_anew_once_it_was_answered() {
+        let object = Oid::from_slice(&[1, 3, 6, 1, 2, 1, 2, 2, 1, 10, 7]);
+        let mut left_out = LeftOut::default();
+        assert_eq!(refused(&mut left_out, 100, &object), (true, 10));
+        left_out.try_one(at(110));
+        assert_eq!(refused(&mut left_out, 110, &object), (false, 20));
+        left_out.try_one(at(130));
+        assert!(left_out.answered(|_| false), "what was not asked is still on trial");
+        assert!(!left_out.answered(|asked| *asked == object));
+        assert_eq!(left_out.next(), NEVER);
+        assert_eq!(refused(&mut left_out, 500, &object), (true, 10));
+    }
+}
