@@ -25,9 +25,9 @@ use crate::links::{LOOPBACK_INDEX, SpaceError, new_address, new_space, set_link}
 use crate::netlink::NetlinkError;
 use crate::process;
 
-/// The address of the one end of every line, in its namespace.
+/// Where packets to the first namespace of every line go.
 pub const ONE: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
-/// That of the other.
+/// Where packets to the second namespace go: the next address of the same network.
 pub const OTHER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 const PREFIX_BITS: u8 = 30;
 
@@ -39,7 +39,7 @@ const PATIENCE: Nanos = Nanos::from_millis(100);
 /// What losses are counted by.
 const MILLION: u64 = 1_000_000;
 
-/// What a line lets through.
+/// What a line lets through in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinePlan {
     /// What it carries, in either direction.

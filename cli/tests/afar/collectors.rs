@@ -23,6 +23,9 @@ const FAULTS: u64 = 20;
 /// How often it is looked whether something is there.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// How often a receiver is asked.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
 /// How far before and behind a kill rows may be missing: what was on its way to the spool of a machine
 /// that others use, too.
 const AROUND_A_KILL: Nanos = Nanos::from_secs(3);
@@ -475,12 +478,13 @@ fn sender_when(address: &str, what: &str, is_wanted: impl Fn(&Value) -> bool) ->
     loop {
         let answer = http::ask(address, "GET", "/api/v1/senders", "").unwrap();
         let all: Value = serde_json::from_slice(&answer.body).unwrap();
-        // Who asks too often is told so, and asks again.
         let found = all.as_array().and_then(|all| all.iter().find(|of| is_wanted(of)));
         if let Some(found) = found {
             return found.clone();
         }
         assert!(begin.elapsed() < PATIENCE, "{what}: {all}");
+        // Who asks too often is told nothing else.
+        std::thread::park_timeout(ASK_EVERY);
     }
 }
 

@@ -132,6 +132,7 @@ fn senders(opened: &Opened, age: Nanos) -> Result<Vec<Sender>, ReadError> {
         // Rows have the sender's times; how far this machine's clock is ahead of it is no age.
         let ahead = ahead_ns.get(&active.name).copied().unwrap_or(0);
         let age = i128::from(age.get()) - i128::from(ahead);
+        // Saturates: such an age is that of no row.
         active.lag = Some(Nanos::new(u64::try_from(age.max(0)).unwrap_or(u64::MAX)));
     }
     let mut senders: Vec<_> = senders.into_values().collect();

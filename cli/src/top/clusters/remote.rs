@@ -170,7 +170,7 @@ fn sender(said: &SenderSaid) -> Sender {
         active: said.active,
         connected: Some(said.connected),
         // A clock that is not quite right makes rows newer than now.
-        lag: said.lag_us.map(|lag| span(u64::try_from(lag).unwrap_or(0))),
+        lag: said.lag_us.map(|lag| span(lag.max(0).unsigned_abs())),
         round_trip: said.clock_error_us.map(|error| span(error.saturating_mul(2))),
         gaps: said.gaps,
         missing_rows: said.missing_rows,
