@@ -425,6 +425,24 @@ fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
         assert!(sender["lag_us"].as_i64().is_some_and(|lag| lag < 60_000_000), "{sender}");
         look_at_received(&own);
     }
+    let (from, to) = (WallTime::now().before(Nanos::from_secs(5)), WallTime::now());
+    let [from, to] = [from, to].map(|at| at.as_nanos() / 1_000);
+    let span = format!("health?from={from}&to={to}&width=5");
+    let all = get(&format!("/api/v1/{span}"));
+    let recordings: Vec<_> =
+        all.as_array().unwrap().iter().map(|of| of["recording"].as_str().unwrap()).collect();
+    assert_eq!(recordings, clusters, "{all}");
+    for of in all.as_array().unwrap() {
+        let own = get(&format!("/api/v1/recordings/{}/{span}", of["recording"].as_str().unwrap()));
+        // What is measured is not at its end; the bins are those of the span.
+        for part in ["from_us", "bin_us"] {
+            assert_eq!(of["health"][part], own[part], "{of}");
+        }
+        let ok = of["health"]["totals"]["ok"].as_u64().unwrap();
+        assert!(ok > 0 && ok <= own["totals"]["ok"].as_u64().unwrap(), "{of} {own}");
+    }
+    let wrong = http::ask(&address, "GET", "/api/v1/health?width=none", "").unwrap();
+    assert_eq!(wrong.status, 400, "{wrong:?}");
     look_with_top(recording.to_str().unwrap(), Value::Null);
     look_with_top(&format!("http://{address}"), true.into());
     let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
