@@ -3,13 +3,17 @@
 //! Octets and the sender's CPU time are those of real collectors that measure a farm, once with `--to` and
 //! once without; the recordings at both ends must have the same rows. The receiver's share of a core is
 //! that of a real server, which many senders in this process send the rows of an interval to every 100 ms
-//! ([`made`]). Catching up goes over a relay that lets 20 Mbit/s through ([`mod@line`]).
+//! ([`made`]). Catching up goes over a relay that lets 20 Mbit/s through ([`mod@line`]). What is on the screen is
+//! read from there, with a relay of packets between collectors and server ([`screen`]), and with many clusters beside
+//! each other ([`beside`]).
 
+mod beside;
 mod catch_up;
 mod line;
 mod made;
 mod measured;
 mod receiver;
+mod screen;
 
 use meikyo_console::benches::afar::{AfarBenchArgs, Part};
 use meikyo_console::failure::{Answer, Failure};
@@ -26,6 +30,17 @@ const SENDER_US_MAX: f64 = 0.5;
 const RECEIVER_PERCENT_MAX: f64 = 30.0;
 const CAUGHT_UP_S_MAX: f64 = 60.0;
 const LIVE_DELAY_S_MAX: f64 = 1.0;
+const SCREEN_MS_MAX: f64 = 350.0;
+const SCREEN_LOSSY_MS_MAX: f64 = 700.0;
+
+/// As smooth as 10,000 devices of one cluster (`meikyo bench live`).
+const FRAME_MS_MAX: f64 = 100.0;
+const BUSY_MAX: f64 = 0.5;
+const REQUESTS_MAX: f64 = 2.0;
+const ONE_MS_MAX: f64 = 1_000.0;
+
+/// 1 % of the packets.
+const LOST_PER_MILLION: u32 = 10_000;
 
 /// What was measured; what was not asked for is absent.
 #[derive(Debug, Serialize)]
@@ -64,6 +79,55 @@ struct Numbers {
     live_delay_s_p99: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     backlog_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen_ms_median: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen_ms_p99: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen_lossy_ms_median: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen_lossy_ms_p99: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen_lost_packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clusters_frame_ms_max: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clusters_main_thread_busy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clusters_requests_in_flight_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_of_clusters_ms_median: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_of_clusters_ms_p99: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_of_clusters_main_thread_busy: Option<f64>,
+}
+
+impl Numbers {
+    fn look_over_a_line(&mut self, args: &AfarBenchArgs) -> Result<(), Failure> {
+        progress("afar: from the reading to the screen, 100 ms round trip");
+        let whole = screen::run(args, 0)?;
+        self.screen_ms_median = whole.latency_ms.median();
+        self.screen_ms_p99 = whole.latency_ms.percentile(99);
+        progress("afar: the same with 1 % of the packets lost");
+        let lossy = screen::run(args, LOST_PER_MILLION)?;
+        self.screen_lossy_ms_median = lossy.latency_ms.median();
+        self.screen_lossy_ms_p99 = lossy.latency_ms.percentile(99);
+        self.screen_lost_packets = Some(lossy.lost_packets);
+        Ok(())
+    }
+
+    fn look_at_clusters(&mut self, args: &AfarBenchArgs) -> Result<(), Failure> {
+        progress("afar: many clusters on the page");
+        let found = beside::run(args)?;
+        self.clusters_frame_ms_max = Some(found.all.frame_ms_max);
+        self.clusters_main_thread_busy = Some(found.all.main_thread_busy);
+        self.clusters_requests_in_flight_max = Some(found.requests_in_flight_max);
+        self.one_of_clusters_ms_median = found.latency_ms.median();
+        self.one_of_clusters_ms_p99 = found.latency_ms.percentile(99);
+        self.one_of_clusters_main_thread_busy = Some(found.one.main_thread_busy);
+        Ok(())
+    }
 }
 
 /// Runs the parts; the answer is whether every number is within reach.
@@ -99,6 +163,12 @@ pub(crate) fn run(args: &AfarBenchArgs) -> Result<Answer, Failure> {
         numbers.live_delay_s_p99 = caught_up.live_delay_s.percentile(99);
         numbers.backlog_bytes = Some(caught_up.backlog_bytes);
     }
+    if wanted(Part::Screen) {
+        numbers.look_over_a_line(args)?;
+    }
+    if wanted(Part::Clusters) {
+        numbers.look_at_clusters(args)?;
+    }
     let report = Report {
         schema: "meikyo.bench.afar/1",
         machine,
@@ -127,6 +197,17 @@ fn lines(numbers: &Numbers) -> Vec<(&'static str, f64, f64)> {
         ("lag of the receiver, s", numbers.receiver_lag_s_max, LIVE_DELAY_S_MAX),
         ("caught up, s", numbers.caught_up_s, CAUGHT_UP_S_MAX),
         ("live delay meanwhile, p99, s", numbers.live_delay_s_p99, LIVE_DELAY_S_MAX),
+        ("reading to screen, p99, ms", numbers.screen_ms_p99, SCREEN_MS_MAX),
+        ("the same with 1 % loss, p99, ms", numbers.screen_lossy_ms_p99, SCREEN_LOSSY_MS_MAX),
+        ("all clusters: longest frame, ms", numbers.clusters_frame_ms_max, FRAME_MS_MAX),
+        ("all clusters: main thread busy", numbers.clusters_main_thread_busy, BUSY_MAX),
+        (
+            "all clusters: requests of a panel under way, most",
+            numbers.clusters_requests_in_flight_max.map(f64::from),
+            REQUESTS_MAX,
+        ),
+        ("one of them: reading to screen, p99, ms", numbers.one_of_clusters_ms_p99, ONE_MS_MAX),
+        ("one of them: main thread busy", numbers.one_of_clusters_main_thread_busy, BUSY_MAX),
     ];
     all.into_iter().filter_map(|(what, value, most)| Some((what, value?, most))).collect()
 }

@@ -50,8 +50,13 @@ pub(crate) fn run(args: &AgentCostArgs) -> Result<Answer, Failure> {
     let devices = [("real".into(), ([127, 0, 0, 1], agent.port).into())];
     let idle = share_over(&mut agent, args.span)?;
     let mut polled = |name: &str, measure: &[&str], freshen: bool| -> Result<f64, Failure> {
-        let text =
-            ClusterText { devices: &devices, speech: Speech::V2c, every: args.every, measure };
+        let text = ClusterText {
+            name: "bench",
+            devices: &devices,
+            speech: Speech::V2c,
+            every: args.every,
+            measure,
+        };
         let plan = CollectorPlan {
             cluster_file: &text.write(scratch.path())?,
             recording: &scratch.path().join(name),

@@ -16,6 +16,8 @@ const V3_PRIVACY_PASSWORD: &str = meikyo_snmp::farm::PRIVACY_PASSWORD;
 /// What the file says.
 #[derive(Debug)]
 pub(crate) struct ClusterText<'a> {
+    /// What the cluster is called.
+    pub(crate) name: &'a str,
     /// Name and address of every device.
     pub(crate) devices: &'a [(String, SocketAddr)],
     pub(crate) speech: Speech,
@@ -49,8 +51,9 @@ impl ClusterText<'_> {
         let rate_max =
             (1_000_000_000 / every.get().max(1)).saturating_mul(4).clamp(1_000, 1_000_000);
         let mut text = format!(
-            "name = \"bench\"\nmeasure = [{measure}]\n\n[snmp]\ninterval = \"{every}\"\n\
+            "name = \"{}\"\nmeasure = [{measure}]\n\n[snmp]\ninterval = \"{every}\"\n\
              rate_max = {rate_max}\n{}",
+            self.name,
             settings(self.speech)
         );
         for (name, address) in self.devices {
@@ -89,7 +92,8 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let every = Nanos::from_millis(10);
             let measure = ["interface:eth0(in_octets,out_octets)", "load(load_1min)"];
-            let text = ClusterText { devices: &devices, speech, every, measure: &measure };
+            let text =
+                ClusterText { name: "bench", devices: &devices, speech, every, measure: &measure };
             let path = text.write(directory.path()).unwrap();
             let cluster = meikyo_cluster::load(&path).unwrap();
             assert_eq!(cluster.devices.len(), 3);

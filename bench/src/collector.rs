@@ -27,6 +27,8 @@ pub(crate) struct CollectorPlan<'a> {
 pub(crate) struct Sending<'a> {
     pub(crate) to: &'a str,
     pub(crate) spool: &'a Path,
+    /// The file of its token, and the certificate that vouches for the server: for one on another machine.
+    pub(crate) trust: Option<(&'a Path, &'a Path)>,
 }
 
 /// A running collector.
@@ -65,8 +67,11 @@ impl Collector {
     ) -> Result<Self, CollectorError> {
         Self::start_as(plan, |command| {
             command.args(["--json", "--no-compact"]).stdout(Stdio::piped());
-            if let Some(Sending { to, spool }) = sending {
+            if let Some(Sending { to, spool, trust }) = sending {
                 command.args(["--to", to, "--spool"]).arg(spool);
+                if let Some((token, roots)) = trust {
+                    command.arg("--token-file").arg(token).arg("--tls-roots").arg(roots);
+                }
             }
         })
     }

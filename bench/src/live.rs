@@ -5,16 +5,16 @@
 //! and a half of 10,000, are made under virtual time where they are not there yet.
 
 mod bad_days;
-mod browser;
+pub(crate) mod browser;
 mod cells;
+pub(crate) mod door;
 mod history;
 pub(crate) mod http;
-mod line;
 mod measurement;
 mod memory;
-mod paint;
-mod replay;
-mod requests;
+pub(crate) mod paint;
+pub(crate) mod replay;
+pub(crate) mod requests;
 pub(crate) mod server_process;
 mod viewers;
 

@@ -2,12 +2,14 @@
 //!
 //! - [`screen`] is the pure core: keys, clicks and steps of the recording change its state.
 //! - [`draw`] turns the state into cells; [`once`] prints them, or the values, a single time.
+//! - [`clusters`] is the same for the clusters of a receiver beside each other, one of which is opened.
 //! - [`session`] feeds it: live from the end of the log, or a past that a thread reads.
 //! - [`terminal`] is the thin shell: raw mode, events, signals.
 //!
 //! It reads what the collector wrote; the collector does not know of it.
 
 mod amounts;
+mod clusters;
 mod draw;
 #[cfg(test)]
 mod fixture;
@@ -23,6 +25,7 @@ mod session;
 mod terminal;
 
 use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
@@ -31,12 +34,19 @@ use meikyo_units::{Nanos, WallTime};
 
 use crate::known_devices;
 use crate::missing_rows;
+use crate::receiver;
 use crate::row_arguments::{RecordingArgument, unfolded};
+use crate::this_host::ROOTS;
+use clusters::Overview;
+use clusters::gather::{Gathering, Source};
 use metric::Metric;
 use palette::{Palette, Theme};
 use session::{Session, Subject};
 
-/// Watch a recording in the terminal, live or replayed; ? shows the keys
+/// Watch a recording in the terminal, live or replayed, or the clusters that a server receives; ? shows the keys
+///
+/// RECORDING may also be the directory of `meikyo serve --ingest`, or the address of such a server: its clusters are
+/// shown beside each other.
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
@@ -59,6 +69,12 @@ pub(crate) struct TopArgs {
     /// With --once: print the newest values of all devices as one JSON document
     #[arg(long, requires = "once")]
     json: bool,
+    /// With the address of a server: file with a token for viewing
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// With the address of a server: the trusted certificate authorities, in PEM
+    #[arg(long, value_name = "FILE", default_value = ROOTS)]
+    tls_roots: PathBuf,
 }
 
 /// Spans between two repaints that make sense.
@@ -76,6 +92,9 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
     if !args.once && !interactive {
         return Err(Failure::new("standard input and output are no terminal")
             .hint("print one screen with `meikyo top --once`"));
+    }
+    if let Some((name, source)) = several(args)? {
+        return show_several(args, name, source);
     }
     let subject = Subject {
         dir: args.recording.there()?.to_owned(),
@@ -95,6 +114,49 @@ pub(crate) fn run(args: &TopArgs) -> Result<Answer, Failure> {
     };
     let whole = missing_rows::tell_texts(watch.problems().map_err(explained)?);
     Ok(if whole == Answer::Yes { answer } else { whole })
+}
+
+/// Where several clusters are, if the argument names such a place, and what that is called.
+fn several(args: &TopArgs) -> Result<Option<(String, Source)>, Failure> {
+    let dir = &args.recording.dir;
+    let url = dir.to_str().filter(|text| text.contains("://"));
+    let found = match url {
+        Some(url) => {
+            let token = receiver::token(args.token_file.as_deref())?;
+            let target = receiver::target("meikyo top", url, &args.tls_roots, token)?;
+            Some((target.authority.clone(), Source::at(target)))
+        }
+        None if args.token_file.is_some() => {
+            return Err(Failure::new("`--token-file` is for a server, and no address is named")
+                .hint("write for example `meikyo top https://mon.example:8420`"));
+        }
+        None if clusters::are_below(dir) => Some((dir.display().to_string(), Source::below(dir))),
+        None => None,
+    };
+    if found.is_some() && args.device.is_some() {
+        let failure = Failure::new("`--device` names devices of one cluster");
+        return Err(failure.hint("name its recording: `meikyo top DIR/clusters/NAME --device ...`"));
+    }
+    Ok(found)
+}
+
+/// Shows the clusters beside each other until the person quits.
+fn show_several(args: &TopArgs, name: String, mut source: Source) -> Result<Answer, Failure> {
+    let mut overview = Overview::new(name);
+    if args.once {
+        let found = source.look();
+        if let Err(error) = &found.clusters {
+            return Err(Failure::new(error.clone()));
+        }
+        overview.take(found);
+        return once::print_clusters(overview, args.json);
+    }
+    let open = |dir: &Path| {
+        let subject = Subject { dir: dir.to_owned(), devices: None };
+        Session::open(subject, args.metric, args.every)
+    };
+    let gathering = Gathering::start(source)?;
+    terminal::show_clusters(overview, &gathering, open, Palette::of_environment(args.theme))
 }
 
 fn explained(error: ReadError) -> Failure {

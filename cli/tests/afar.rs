@@ -8,6 +8,7 @@
 
 mod afar {
     pub(crate) mod collectors;
+    pub(crate) mod lines;
     pub(crate) mod relay;
     pub(crate) mod rows;
     pub(crate) mod sender;
@@ -45,8 +46,12 @@ struct Receiver {
 
 impl Receiver {
     fn start(dir: &Path, port: u16, more: &[&str]) -> Self {
+        Self::start_at(dir, &format!("127.0.0.1:{port}"), more)
+    }
+
+    fn start_at(dir: &Path, address: &str, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_meikyo"));
-        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--ingest"]).arg(dir);
+        command.args(["serve", "--listen", address, "--ingest"]).arg(dir);
         command.args(more).stderr(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -163,6 +168,15 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// A new token, and the line of the server's file that lets it in.
+fn new_token(role: &str) -> (String, String) {
+    let made = Command::new(env!("CARGO_BIN_EXE_meikyo")).args(["serve", role]).output();
+    let made = made.unwrap();
+    let line = String::from_utf8(made.stdout).unwrap();
+    let said = String::from_utf8(made.stderr).unwrap();
+    (said.trim().rsplit(' ').next().unwrap().to_owned(), line)
+}
+
 /// In memory where that is possible: what a kill leaves is the same.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
@@ -234,15 +248,8 @@ fn killed_and_cut_at_random_moments_the_recording_holds_what_was_made() {
 fn a_token_is_for_sending_or_for_viewing_and_for_the_senders_that_it_names() {
     let dir = scratch();
     let tokens = dir.path().join("tokens");
-    let token = |role: &str| {
-        let made = Command::new(env!("CARGO_BIN_EXE_meikyo")).args(["serve", role]).output();
-        let made = made.unwrap();
-        let line = String::from_utf8(made.stdout).unwrap();
-        let said = String::from_utf8(made.stderr).unwrap();
-        (said.trim().rsplit(' ').next().unwrap().to_owned(), line)
-    };
-    let (view, for_view) = token("--new-token");
-    let (ingest, for_ingest) = token("--new-token=ingest:node00*,west:*");
+    let (view, for_view) = new_token("--new-token");
+    let (ingest, for_ingest) = new_token("--new-token=ingest:node00*,west:*");
     std::fs::write(&tokens, for_view + &for_ingest).unwrap();
     let (recording, port) = (dir.path().join("rec"), free_port());
     let more = ["--token-file", tokens.to_str().unwrap()];

@@ -124,14 +124,17 @@ impl Batch {
         (times.clone().min().unwrap_or(0), times.max().unwrap_or(0))
     }
 
-    /// Becomes a copy of another batch of the same table, in the buffers that it has.
-    pub fn copy_from(&mut self, other: &Self) {
-        (self.table, self.rows) = (other.table, other.rows);
-        for (own, from) in self.columns.iter_mut().zip(&other.columns) {
-            own.bits.clone_from(&from.bits);
-            own.nulls.clone_from(&from.nulls);
-            own.octets.clone_from(&from.octets);
+    /// Puts copies of another batch's rows behind its own.
+    ///
+    /// # Panics
+    /// If that batch has other columns.
+    pub fn append(&mut self, rows: &Self) {
+        assert_eq!(rows.columns.len(), self.columns.len(), "rows are of the same table");
+        let before = self.rows;
+        for (own, new) in self.columns.iter_mut().zip(&rows.columns) {
+            own.append(before, new, rows.rows);
         }
+        self.rows += rows.rows;
     }
 
     /// Empties the batch and keeps its buffers.
@@ -156,6 +159,35 @@ impl ColumnBuffer {
             || self.nulls.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
+    /// Appends the `rows` rows of a column to the `before` of this one.
+    fn append(&mut self, before: usize, new: &Self, rows: usize) {
+        if new.bits.is_empty() {
+            return;
+        }
+        self.pad(before);
+        let octets = self.octets.len() as u64;
+        if new.kind == ColumnKind::Text {
+            self.bits.extend(new.bits.iter().map(|end| end + octets));
+            self.octets.extend_from_slice(&new.octets);
+        } else {
+            self.bits.extend_from_slice(&new.bits);
+        }
+        if new.nulls.iter().any(|&word| word != 0) {
+            for row in (0..new.bits.len()).filter(|&row| new.is_null(row)) {
+                self.set_null(before + row);
+            }
+        }
+        self.pad(before + rows);
+    }
+
+    /// Makes a value null.
+    pub(crate) fn set_null(&mut self, row: usize) {
+        if self.nulls.len() <= row / 64 {
+            self.nulls.resize(row / 64 + 1, 0);
+        }
+        self.nulls[row / 64] |= 1 << (row % 64);
+    }
+
     #[inline]
     fn put(&mut self, row: usize, bits: u64) {
         if self.bits.len() < row {
@@ -178,11 +210,7 @@ impl ColumnBuffer {
     pub(crate) fn pad(&mut self, rows: usize) {
         let filler = if self.kind == ColumnKind::Text { self.octets.len() as u64 } else { 0 };
         while self.bits.len() < rows {
-            let row = self.bits.len();
-            if self.nulls.len() <= row / 64 {
-                self.nulls.resize(row / 64 + 1, 0);
-            }
-            self.nulls[row / 64] |= 1 << (row % 64);
+            self.set_null(self.bits.len());
             self.bits.push(filler);
         }
     }

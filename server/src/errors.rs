@@ -55,6 +55,11 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, text, "").retry_after(wait)
     }
 
+    /// Whether the fault is the client's.
+    pub(crate) fn is_of_client(&self) -> bool {
+        self.status.is_client_error()
+    }
+
     /// The same refusal with the span after which it is worth asking again.
     pub(crate) fn retry_after(self, wait: Nanos) -> Self {
         Self { retry_after: Some(wait), ..self }

@@ -1,5 +1,7 @@
 //! How well a recording was measured, over HTTP: states for the time bar, and who is silent.
 
+use std::sync::Arc;
+
 use meikyo_live::Opened;
 use meikyo_live::health::{self, HealthCache};
 use meikyo_live::staleness::Stalest;
@@ -30,6 +32,15 @@ pub(crate) struct HealthBody {
     pub(crate) intervals_per_s: f64,
     /// Files that could not be read.
     pub(crate) problems: Vec<ProblemBody>,
+}
+
+/// How well one of several recordings was measured.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HealthOfBody {
+    /// Id of the recording.
+    pub(crate) recording: String,
+    /// How well it was measured; null if it cannot be read.
+    pub(crate) health: Option<HealthBody>,
 }
 
 /// Columns of equal length.
@@ -79,6 +90,27 @@ impl StalestBody {
     fn new(Stalest { device, object, age }: Stalest) -> Self {
         Self { device, object, age_us: age.as_micros() }
     }
+}
+
+/// Answers a request about all recordings of devices that are written now. Blocks while files are read.
+pub(crate) fn read_all(
+    recordings: &[Arc<Opened>],
+    cache: &HealthCache,
+    query: Option<&str>,
+) -> Result<Vec<HealthOfBody>, ApiError> {
+    let mut all = Vec::new();
+    for opened in recordings.iter().filter(|opened| opened.is_running()) {
+        if opened.devices().is_ok_and(|devices| devices.is_empty()) {
+            continue;
+        }
+        let health = match read(opened, cache, query) {
+            Ok(health) => Some(health),
+            Err(error) if error.is_of_client() => return Err(error),
+            Err(_) => None,
+        };
+        all.push(HealthOfBody { recording: opened.id.clone(), health });
+    }
+    Ok(all)
 }
 
 /// Answers a request. Blocks while files are read.

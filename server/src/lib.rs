@@ -43,6 +43,7 @@ mod wire;
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token, patterns_of};
 pub use fabric::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
 pub use ingest::KeeperError;
+pub use ingest::clusters::found as clusters_below;
 pub use limits::Limits;
 pub use listen::{Door, Tls};
 pub use notify::{MailError, MailTarget, NotifyOptions, Recipient};

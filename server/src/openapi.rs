@@ -17,6 +17,7 @@ use crate::routes::{flame, heat, ranges, recordings, senders};
         recordings::inventory,
         ranges::range,
         ranges::health,
+        ranges::all_health,
         ranges::states,
         heat::heat,
         heat::cores,

@@ -21,7 +21,7 @@ use crate::access::Client;
 use crate::errors::ApiError;
 use crate::page;
 use crate::state::Shared;
-use ranges::{health, live, range, states};
+use ranges::{all_health, health, live, range, states};
 use recordings::{
     acknowledge, alert_rules, alerts, events, export, fabric, freshness, inventory, metrics,
     readings, recordings, series, silence,
@@ -49,6 +49,7 @@ pub(crate) fn router(server: Shared, document: String) -> Router {
         .route("/recordings/{id}/inventory", get(inventory))
         .route("/recordings/{id}/export", get(export))
         .route("/recordings/{id}/alert-rules", get(alert_rules))
+        .route("/health", get(all_health))
         .route("/fabric", get(fabric))
         .route("/ingest", get(ingest))
         .route("/senders", get(senders))

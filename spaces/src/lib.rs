@@ -3,6 +3,7 @@
 //! - [`process`]: processes in namespaces, from the first one to the last.
 //! - [`netlink`], [`links`]: what the kernel is told about networks.
 //! - [`lan`]: hosts that all reach each other, one bridge per link.
+//! - [`line`]: two namespaces with a line between them that is slow, long, lossy or cut.
 //! - [`container`]: a host with namespaces of its own, in which commands are started from outside.
 //!
 //! It knows no fabric, and confines nobody: who runs in a container has the rights of whoever made it. The crate `lab`
@@ -10,10 +11,12 @@
 
 pub mod container;
 pub mod lan;
+pub mod line;
 pub mod links;
 pub mod netlink;
 pub mod process;
 
 pub use container::{Container, ContainerError, ContainerOptions};
 pub use lan::{Lan, LanError};
+pub use line::{Line, LineError};
 pub use links::SpaceError;

@@ -3,8 +3,9 @@
 //! A test that cannot run says why, and never passes in silence: `./x test` counts it, and a bare
 //! `cargo test` repeats it in its last lines, where the target `what_was_skipped` of the command line
 //! prints what the tests of the same run noted. [`http`] is what they ask servers with, [`influxd`] a
-//! database that benches start, too.
+//! database that benches start, too, and [`certificate`] what servers beyond loopback show.
 
+pub mod certificate;
 pub mod files;
 pub mod http;
 pub mod influxd;

@@ -22,7 +22,7 @@ use meikyo_recording::devices::Device;
 use meikyo_units::{Nanos, WallTime, in_one_line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use connect::{ConnectError, Target, vouched, with_port};
+pub use connect::{ConnectError, Target, ask, vouched, with_port};
 use connect::{Connecting, Line};
 pub use forward::{Forward, ForwardError, Handle, Panicked};
 
@@ -176,6 +176,24 @@ impl Uplink {
     /// # Errors
     /// When the stream or the table was not declared: nobody can be told of these rows.
     pub fn offer(&self, stream: &str, rows: PackedRows) -> Result<(), OfferError> {
+        self.offer_all(stream, [rows])
+    }
+
+    /// The same of several blocks, for all of which the thread is woken once.
+    ///
+    /// # Errors
+    /// When the stream or a table was not declared; the blocks before that one were taken.
+    pub fn offer_all(
+        &self,
+        stream: &str,
+        blocks: impl IntoIterator<Item = PackedRows>,
+    ) -> Result<(), OfferError> {
+        let queued = blocks.into_iter().try_for_each(|rows| self.enqueue(stream, rows));
+        wake(&self.waker);
+        queued
+    }
+
+    fn enqueue(&self, stream: &str, rows: PackedRows) -> Result<(), OfferError> {
         let tables = self.shared.declared.get(stream);
         if !tables.is_some_and(|tables| tables.contains(rows.table())) {
             let (stream, table) = (stream.to_owned(), rows.table().to_owned());
@@ -189,7 +207,6 @@ impl Uplink {
                 self.note_skipped(stream, Skipped { blocks: 1, rows: count, from_ns, until_ns });
             }
         }
-        wake(&self.waker);
         Ok(())
     }
 

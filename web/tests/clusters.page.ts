@@ -60,6 +60,17 @@ it("shows every cluster with its active sender, and finds devices in all of them
     const east = texts.find((text) => text.includes("east:measure@mon")) ?? "";
     return west.includes("stands by") && west.includes("active") && east.includes("active");
   });
+  // The time bar is about all of them: five devices at 10 Hz are counted, not those of one.
+  const all = page.getByRole("group", { name: "Health of all clusters" });
+  await until("the time bar sums clusters", async () => ((await all.textContent()) ?? "").includes("on time"));
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  const answer = await page.waitForResponse((response) => response.url().includes("api/v1/health?from=-10s"));
+  const health = (await answer.json()) as { recording: string }[];
+  expect(health.map(({ recording }) => recording).sort()).toEqual(["east", "west"]);
+  await until("it was looked again", async () => asked.filter((path) => path.endsWith("/senders")).length > 1);
+  // However many clusters there are, they are asked about together.
+  expect(asked.filter((path) => /recordings\/.*\/health/.test(path))).toEqual([]);
   const west = cards.filter({ hasText: "west:measure@mon1" });
   expect(await west.locator("dd").first().textContent()).toBe("3");
   await page.keyboard.press("/");

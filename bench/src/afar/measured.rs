@@ -72,7 +72,13 @@ fn run(args: &AfarBenchArgs, cache: &str, sends: bool) -> Result<Run, Failure> {
     })?;
     let devices = farm.devices(0..args.devices);
     let measure = Values::Five.measure();
-    let text = ClusterText { devices: &devices, speech: Speech::V2c, every: EVERY, measure };
+    let text = ClusterText {
+        name: "bench",
+        devices: &devices,
+        speech: Speech::V2c,
+        every: EVERY,
+        measure,
+    };
     let cluster_file = text.write(scratch.path())?;
     let received = scratch.path().join("received");
     let server = sends
@@ -89,7 +95,7 @@ fn run(args: &AfarBenchArgs, cache: &str, sends: bool) -> Result<Run, Failure> {
             realtime: false,
             freshen: false,
         },
-        url.as_deref().map(|to| Sending { to, spool: &spool }),
+        url.as_deref().map(|to| Sending { to, spool: &spool, trust: None }),
     )?;
     let (usage, said) = collector.finish_with_summary()?;
     drop(server);

@@ -56,7 +56,8 @@ pub(crate) fn once(plan: &Plan) -> Result<Numbers, Failure> {
     let devices = farm.devices(0..plan.agents + plan.dead);
     let (speech, every) = (plan.speech, plan.every);
     let measure = plan.values.measure();
-    let file = ClusterText { devices: &devices, speech, every, measure }.write(scratch.path())?;
+    let file = ClusterText { name: "bench", devices: &devices, speech, every, measure }
+        .write(scratch.path())?;
     let mut collector = Collector::start(&CollectorPlan {
         cluster_file: &file,
         recording: &recording,

@@ -6,21 +6,18 @@
 //! whose answer was asked for more than two seconds ago has its age beside it, or is counted; so is a
 //! header whose newest interval is two seconds newer than that on the screen.
 
-use std::ffi::OsStr;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use meikyo_console::failure::Failure;
-use meikyo_units::{Nanos, WallTime};
+use meikyo_spaces::line::{self, Condition, Line, LinePlan};
+use meikyo_units::{BitsPerSecond, Bytes, Nanos, WallTime};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::collector::product;
 use crate::live::browser::Browser;
-use crate::live::line::{self, Line, LinePlan};
+use crate::live::door::{BROWSER_OPTIONS, Door, needs_root};
 use crate::live::measurement::{EVERY, Measurement};
 use crate::live::paint::{self, Shot};
 use crate::live::requests::Requests;
@@ -38,8 +35,12 @@ pub(super) enum Trouble {
     ManyDevices,
 }
 
-const LINE: LinePlan =
-    LinePlan { bits_per_s: 1_000_000, delay: Nanos::from_millis(100), queue_bytes: 32 << 10 };
+const LINE: LinePlan = LinePlan {
+    rate: BitsPerSecond::new(1_000_000),
+    delay: Nanos::from_millis(100),
+    queue: Bytes::new(32 << 10),
+    lost_per_million: 0,
+};
 /// From the opening of the page until what it shows counts.
 const SETTLE: Nanos = Nanos::from_secs(20);
 /// How long the page is watched when the trouble is over.
@@ -174,20 +175,17 @@ impl Scene {
                 Ok(Self::of(Browser::start(&profile)?, server, "", (None, None)))
             }
             Trouble::SlowLine => {
-                let line = Line::make(LINE)?;
-                let door = Door::make(measurement.scratch.path())?;
+                let line = Line::make().map_err(needs_root)?;
+                let door = Door::make(measurement.scratch.path(), line::ONE)?;
                 let serve = || {
                     ServerProcess::start_with(recording, Placement::default(), |command| {
-                        command.args(["--listen", &format!("{}:0", line::SERVER)]);
-                        command.args(door.arguments());
+                        door.open(command);
                     })
                 };
-                let server = line.server.within(serve)??;
-                // The certificate vouches for itself.
-                let options = ["--ignore-certificate-errors"];
-                let browse = || Browser::start_at(&profile, Placement::default(), &options);
-                let browser = line.browser.within(browse)??;
-                line.set_slow(true);
+                let server = line.one.within(serve)??;
+                let browse = || Browser::start_at(&profile, Placement::default(), &BROWSER_OPTIONS);
+                let browser = line.other.within(browse)??;
+                line.set(Condition::As(LINE));
                 let token = format!("?token={}", door.token);
                 Ok(Self::of(browser, server, &token, (None, Some(line))))
             }
@@ -210,7 +208,7 @@ impl Scene {
             busy.end()?;
         }
         if let Some(line) = &self.line {
-            line.set_slow(false);
+            line.set(Condition::Free);
         }
         Ok(())
     }
@@ -218,11 +216,12 @@ impl Scene {
     fn end(self) -> Result<(), Failure> {
         drop(self.browser);
         let Some(line) = self.line else { return Ok(()) };
-        let (octets, dropped) = line.counts();
+        let carried = line.carried();
         crate::progress(&format!(
-            "live: {octets} octets came over the line, {dropped} packets did not"
+            "live: {} came over the line, {} packets did not",
+            carried.bytes, carried.dropped
         ));
-        line.finish()
+        Ok(line.finish()?)
     }
 }
 
@@ -250,50 +249,6 @@ impl Busy {
         self.rest.store(true, Ordering::Relaxed);
         let ended = self.thread.join();
         Ok(ended.map_err(|_| Failure::new("the busy thread has panicked"))??)
-    }
-}
-
-/// Certificate and token of a server that is not on loopback.
-struct Door {
-    token: String,
-    token_file: std::path::PathBuf,
-    certificate: std::path::PathBuf,
-    key: std::path::PathBuf,
-}
-
-impl Door {
-    fn make(directory: &Path) -> Result<Self, Failure> {
-        let in_directory = |name: &str| directory.join(name);
-        let (certificate, key) = (in_directory("chain.pem"), in_directory("key.pem"));
-        let mut openssl = Command::new("openssl");
-        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
-        openssl.args(["-nodes", "-days", "2", "-subj", "/CN=meikyo", "-addext"]);
-        openssl.arg(format!("subjectAltName=IP:{}", line::SERVER)).arg("-keyout").arg(&key);
-        let made = openssl.arg("-out").arg(&certificate).stdin(Stdio::null()).output()?;
-        if !made.status.success() {
-            let said = String::from_utf8_lossy(&made.stderr).into_owned();
-            return Err(Failure::new(format!("`openssl` makes no certificate: {said}")));
-        }
-        let printed = product()?.args(["serve", "--new-token"]).stdin(Stdio::null()).output()?;
-        let token_file = in_directory("tokens");
-        std::fs::write(&token_file, &printed.stdout)?;
-        let said = String::from_utf8_lossy(&printed.stderr).into_owned();
-        let token = said.rsplit(' ').next().map(|token| token.trim().to_owned());
-        let token = token.filter(|token| token.len() == 64).ok_or_else(|| {
-            Failure::new(format!("`meikyo serve --new-token` shows no token: {said}"))
-        })?;
-        Ok(Self { token, token_file, certificate, key })
-    }
-
-    fn arguments(&self) -> [&OsStr; 6] {
-        [
-            OsStr::new("--token-file"),
-            self.token_file.as_os_str(),
-            OsStr::new("--tls-cert"),
-            self.certificate.as_os_str(),
-            OsStr::new("--tls-key"),
-            self.key.as_os_str(),
-        ]
     }
 }
 

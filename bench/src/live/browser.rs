@@ -29,7 +29,7 @@ const OPTIONS: [&str; 10] = [
 ];
 
 /// The window that the benches measure in, in CSS pixels.
-pub(super) const WINDOW: (u32, u32) = (1_440, 900);
+pub(crate) const WINDOW: (u32, u32) = (1_440, 900);
 
 /// How long a page may take for what is asked of it.
 const PATIENCE: Nanos = Nanos::from_secs(60);

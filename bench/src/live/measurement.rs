@@ -56,7 +56,7 @@ impl Measurement {
         })?;
         let devices = farm.devices(0..devices);
         let measure = Values::Five.measure();
-        let text = ClusterText { devices: &devices, speech, every, measure };
+        let text = ClusterText { name: "bench", devices: &devices, speech, every, measure };
         let collector = Collector::start(&CollectorPlan {
             cluster_file: &text.write(scratch.path())?,
             recording: &recording,

@@ -45,20 +45,21 @@ pub(crate) fn run(span: Nanos) -> Result<Observations, Failure> {
 
 /// When a picture of the screen was complete, and the number in it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shot {
-    pub(super) at: WallTime,
-    pub(super) interval: u32,
+pub(crate) struct Shot {
+    pub(crate) at: WallTime,
+    pub(crate) interval: u32,
 }
 
 /// Looks at the screen once; `None` if it shows no number.
-pub(super) fn shoot(browser: &mut Browser) -> Result<Option<Shot>, Failure> {
+pub(crate) fn shoot(browser: &mut Browser) -> Result<Option<Shot>, Failure> {
     let corner = (0, WINDOW.1 - cells::SIZE.1);
     let picture = browser.screenshot(corner, cells::SIZE)?;
     let at = WallTime::now();
     Ok(cells::read(&picture).map(|interval| Shot { at, interval }))
 }
 
-fn shots(browser: &mut Browser, end: WallTime) -> Result<Vec<Shot>, Failure> {
+/// Looks at the screen again and again until `end`.
+pub(crate) fn shots(browser: &mut Browser, end: WallTime) -> Result<Vec<Shot>, Failure> {
     let mut shots: Vec<Shot> = Vec::new();
     while WallTime::now() < end {
         shots.extend(shoot(browser)?);
@@ -70,7 +71,7 @@ fn shots(browser: &mut Browser, end: WallTime) -> Result<Vec<Shot>, Failure> {
 }
 
 /// By the number of the interval modulo 2^32, when its last answer was received.
-pub(super) fn arrivals(
+pub(crate) fn arrivals(
     recording: &std::path::Path,
     every: Nanos,
 ) -> Result<BTreeMap<u32, WallTime>, Failure> {
@@ -82,17 +83,22 @@ pub(super) fn arrivals(
         let times = integers(&batch, "time")?;
         for (time, complete) in times.into_iter().zip(integers(&batch, "complete_us")?) {
             let (Some(time), Some(complete)) = (time, complete) else { continue };
-            let ordinal = time.cast_unsigned() / every.get();
-            let low = u32::try_from(ordinal & u64::from(u32::MAX)).expect("masked to 32 bits");
-            arrivals.insert(low, WallTime::from_nanos(time + complete * 1_000));
+            let due = WallTime::from_nanos(time);
+            arrivals.insert(low(due, every), WallTime::from_nanos(time + complete * 1_000));
         }
     }
     Ok(arrivals)
 }
 
+/// The number of the interval that was due then, modulo 2^32.
+pub(crate) fn low(due: WallTime, every: Nanos) -> u32 {
+    let ordinal = due.as_nanos().cast_unsigned() / every.get();
+    u32::try_from(ordinal & u64::from(u32::MAX)).expect("masked to 32 bits")
+}
+
 /// For every interval that arrived while the screen was watched, the span until a picture showed it
 /// or a later one, in ms.
-pub(super) fn latencies(
+pub(crate) fn latencies(
     shots: &[Shot],
     arrivals: &BTreeMap<u32, WallTime>,
 ) -> Result<Observations, Failure> {

@@ -12,9 +12,9 @@ use crate::placement::wait_until;
 /// The page has settled before the window begins.
 const SETTLE: Nanos = Nanos::from_secs(5);
 
-/// What the page did in the window.
+/// What the page did while it was watched.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Replay {
+pub(crate) struct Smoothness {
     /// New intervals painted in a second.
     pub(crate) paints_per_s: f64,
     /// Share of the time that the main thread was at work, as the browser counts it.
@@ -36,7 +36,7 @@ const WATCH_FRAMES: &str = "(() => {
 })()";
 
 /// Plays the recording in the page for `span`.
-pub(crate) fn run(recording: &Path, span: Nanos) -> Result<Replay, Failure> {
+pub(crate) fn run(recording: &Path, span: Nanos) -> Result<Smoothness, Failure> {
     let scratch = tempfile::tempdir()?;
     let server = ServerProcess::start(recording)?;
     let mut browser = Browser::start(&scratch.path().join("profile"))?;
@@ -44,10 +44,19 @@ pub(crate) fn run(recording: &Path, span: Nanos) -> Result<Replay, Failure> {
     browser.open(&format!("{}#cluster?also={also}&t=-10s&play=1&bench=1", server.url))?;
     browser.wait_for("window.__meikyo && window.__meikyo.paints > 10")?;
     wait_until(WallTime::now() + SETTLE)?;
+    let (smoothness, ()) = watch(&mut browser, |_| Ok(wait_until(WallTime::now() + span)?))?;
+    Ok(smoothness)
+}
+
+/// How smooth the page is while something else is done.
+pub(crate) fn watch<T>(
+    browser: &mut Browser,
+    meanwhile: impl FnOnce(&mut Browser) -> Result<T, Failure>,
+) -> Result<(Smoothness, T), Failure> {
     browser.evaluate(WATCH_FRAMES)?;
     let paints = browser.number("window.__meikyo.paints")?;
     let (begin, busy) = (WallTime::now(), browser.task_seconds()?);
-    wait_until(begin + span)?;
+    let done = meanwhile(browser)?;
     let seconds = WallTime::now().since(begin).as_secs_f64();
     let busy = browser.task_seconds()? - busy;
     let paints = browser.number("window.__meikyo.paints")? - paints;
@@ -57,5 +66,6 @@ pub(crate) fn run(recording: &Path, span: Nanos) -> Result<Replay, Failure> {
     if dropped > 0.0 {
         crate::progress(&format!("{dropped} frames were left out for this slow viewer"));
     }
-    Ok(Replay { paints_per_s: paints / seconds, main_thread_busy: busy / seconds, frame_ms_max })
+    let (paints_per_s, main_thread_busy) = (paints / seconds, busy / seconds);
+    Ok((Smoothness { paints_per_s, main_thread_busy, frame_ms_max }, done))
 }

@@ -8,20 +8,20 @@ use serde_json::Value;
 
 /// A request of the page to the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) panel: String,
+pub(crate) struct Request {
+    pub(crate) panel: String,
     /// The time that it asks for.
     window: String,
-    pub(super) sent: WallTime,
+    pub(crate) sent: WallTime,
     /// When its answer was there, or it was given up; `None`: it is under way.
-    pub(super) ended: Option<WallTime>,
+    pub(crate) ended: Option<WallTime>,
     /// Whether there is an answer.
-    pub(super) answered: bool,
+    pub(crate) answered: bool,
 }
 
 /// All requests so far.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub(crate) struct Requests {
     by_id: BTreeMap<String, Request>,
     /// What the browser's clock showed when the epoch began, in s: known from the first request on.
     epoch_s: Option<f64>,
@@ -31,7 +31,7 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Takes what the browser told (domain `Network` of the Chrome DevTools Protocol).
-    pub(super) fn take(&mut self, told: &[Value]) {
+    pub(crate) fn take(&mut self, told: &[Value]) {
         for message in told {
             let parameters = &message["params"];
             let (Some(id), Some(clock_s)) =
@@ -81,12 +81,12 @@ impl Requests {
     }
 
     /// The octets of answers that each panel got.
-    pub(super) const fn octets(&self) -> &BTreeMap<String, f64> {
+    pub(crate) const fn octets(&self) -> &BTreeMap<String, f64> {
         &self.octets
     }
 
     /// The most that one panel had under way at once, and which panel that was.
-    pub(super) fn most_under_way(&self) -> Option<(usize, &str)> {
+    pub(crate) fn most_under_way(&self) -> Option<(usize, &str)> {
         let mut changes: BTreeMap<&str, Vec<(WallTime, bool)>> = BTreeMap::new();
         for request in self.by_id.values() {
             let of_panel = changes.entry(&request.panel).or_default();
@@ -107,7 +107,7 @@ impl Requests {
     }
 
     /// When the newest answer that a panel had at `at` was asked for.
-    pub(super) fn asked(&self, panel: &str, at: WallTime) -> Option<WallTime> {
+    pub(crate) fn asked(&self, panel: &str, at: WallTime) -> Option<WallTime> {
         let of_panel = self.by_id.values().filter(|request| request.panel == panel);
         let there = of_panel
             .filter(|request| request.answered && request.ended.is_some_and(|ended| ended <= at));
@@ -115,7 +115,7 @@ impl Requests {
     }
 
     /// When the last of those that were sent before `at` had ended; `None` while one has not.
-    pub(super) fn all_ended(&self, at: WallTime) -> Option<WallTime> {
+    pub(crate) fn all_ended(&self, at: WallTime) -> Option<WallTime> {
         let before = self.by_id.values().filter(|request| request.sent <= at);
         before.map(|request| request.ended).try_fold(at, |latest, ended| Some(latest.max(ended?)))
     }

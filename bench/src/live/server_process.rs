@@ -28,8 +28,20 @@ impl ServerProcess {
 
     /// One that takes rows from afar into recordings below `dir`.
     pub(crate) fn start_ingesting(dir: &Path, placement: Placement) -> Result<Self, Failure> {
+        Self::start_ingesting_with(dir, placement, |command| {
+            command.args(["--listen", "127.0.0.1:0"]);
+        })
+    }
+
+    /// One that does so and listens where `door` says.
+    pub(crate) fn start_ingesting_with(
+        dir: &Path,
+        placement: Placement,
+        door: impl FnOnce(&mut Command),
+    ) -> Result<Self, Failure> {
         let mut command = product()?;
-        command.arg("serve").args(["--listen", "127.0.0.1:0", "--ingest"]).arg(dir);
+        command.args(["serve", "--ingest"]).arg(dir);
+        door(&mut command);
         Self::spawn(command, placement)
     }
 

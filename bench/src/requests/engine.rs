@@ -95,7 +95,13 @@ fn asked_often(
     measure: &[&str],
 ) -> Result<(Vec<DeviceSpec>, Vec<DevicePlan>), Failure> {
     let devices = farm.devices(0..2);
-    let text = ClusterText { devices: &devices, speech: Speech::V2c, every: EVERY, measure };
+    let text = ClusterText {
+        name: "bench",
+        devices: &devices,
+        speech: Speech::V2c,
+        every: EVERY,
+        measure,
+    };
     let cluster = meikyo_cluster::load(&text.write(scratch)?)?;
     let (mut specs, mut plans) = (Vec::new(), Vec::new());
     for device in &cluster.devices {

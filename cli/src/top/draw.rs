@@ -3,6 +3,7 @@
 //! No boxes in boxes: headings in faint ink and empty lines part the view.
 
 mod charts;
+pub(super) mod clusters;
 mod device;
 mod events;
 mod grid;

@@ -11,6 +11,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde::Serialize;
 
+use super::clusters::{Cluster, Overview};
+use super::draw::clusters::draw as draw_clusters;
 use super::draw::draw;
 use super::model::{Device, Interface, Model, OtherPart};
 use super::palette::Palette;
@@ -28,20 +30,54 @@ pub(super) fn print(mut session: Session, clock: WallTime, json: bool) -> Result
     if json {
         output::print_json(&document(screen, clock))?;
     } else {
-        let size = |name: &str, default: u16| {
-            let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
-            given.filter(|given| SIZE_RANGE.contains(given)).unwrap_or(default)
-        };
-        output::print(&text(screen, clock, size("COLUMNS", SIZE.0), size("LINES", SIZE.1)))?;
+        let (width, height) = size();
+        output::print(&text(screen, clock, width, height))?;
     }
     Ok(if screen.model.newest.is_some() { Answer::Yes } else { Answer::No })
 }
 
+/// Prints clusters as they were found; the answer is no while there is none.
+pub(super) fn print_clusters(mut overview: Overview, json: bool) -> Result<Answer, Failure> {
+    if json {
+        let (schema, clusters) = ("meikyo.top.clusters/1", &overview.clusters);
+        output::print_json(&ClustersDocument { schema, clusters })?;
+    } else {
+        let (width, height) = size();
+        let draw = |area: Rect, buffer: &mut Buffer| {
+            let clock = overview.asked.unwrap_or_default();
+            draw_clusters(&mut overview, Palette::PLAIN, clock, area, buffer);
+        };
+        output::print(&drawn_text(draw, width, height))?;
+    }
+    Ok(if overview.clusters.is_empty() { Answer::No } else { Answer::Yes })
+}
+
+#[derive(Debug, Serialize)]
+struct ClustersDocument<'a> {
+    schema: &'static str,
+    clusters: &'a [Cluster],
+}
+
+/// The size that the environment names.
+fn size() -> (u16, u16) {
+    let size = |name: &str, default: u16| {
+        let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+        given.filter(|given| SIZE_RANGE.contains(given)).unwrap_or(default)
+    };
+    (size("COLUMNS", SIZE.0), size("LINES", SIZE.1))
+}
+
 /// The view as lines without control characters.
 pub(super) fn text(screen: &mut Screen, clock: WallTime, width: u16, height: u16) -> String {
+    let draw = |area: Rect, buffer: &mut Buffer| draw(screen, Palette::PLAIN, clock, area, buffer);
+    drawn_text(draw, width, height)
+}
+
+/// What is drawn, as lines.
+pub(super) fn drawn_text(draw: impl FnOnce(Rect, &mut Buffer), width: u16, height: u16) -> String {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
-    draw(screen, Palette::PLAIN, clock, area, &mut buffer);
+    draw(area, &mut buffer);
     let mut text = String::new();
     for row in buffer.content().chunks(usize::from(width)) {
         let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();

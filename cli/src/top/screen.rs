@@ -40,6 +40,8 @@ pub(super) enum Wish {
     Quit,
     /// Stop as a job of the terminal's shell does, and go on when it says so.
     Suspend,
+    /// Show the other clusters again.
+    Back,
     /// Read the past anew around an instant.
     Seek(WallTime),
     /// Show what is new.
@@ -93,6 +95,8 @@ pub(super) struct Screen {
     /// Name of the recording.
     pub(super) name: String,
     pub(super) running: bool,
+    /// Whether it is one of several clusters, to which Esc goes back.
+    pub(super) is_of_several: bool,
     /// Made under virtual time: the clock says nothing about it.
     pub(super) simulated: bool,
     pub(super) metric: Metric,
@@ -154,6 +158,7 @@ impl Screen {
             model,
             name,
             running,
+            is_of_several: false,
             simulated,
             metric,
             scale: None,

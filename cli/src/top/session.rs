@@ -163,7 +163,7 @@ impl Session {
                 }
                 self.follow();
             }
-            Wish::Quit | Wish::Suspend => {}
+            Wish::Quit | Wish::Suspend | Wish::Back => {}
         }
     }
 

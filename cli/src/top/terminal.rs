@@ -4,12 +4,14 @@
 //! on `SIGTERM`, `SIGINT` and `SIGHUP`, and while suspended, by Ctrl+Z or by `SIGTSTP`.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_units::{Nanos, WallTime};
+use meikyo_recording::ReadError;
+use meikyo_units::{Nanos, WallTime, in_one_line};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -19,6 +21,9 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use super::clusters::gather::Gathering;
+use super::clusters::{Overview, OverviewWish};
+use super::draw::clusters::draw as draw_clusters;
 use super::draw::draw;
 use super::palette::Palette;
 use super::screen::Wish;
@@ -105,8 +110,78 @@ fn end_at_last(to_end: &AtomicBool) {
 pub(super) fn show(mut session: Session, palette: Palette) -> Result<Answer, Failure> {
     let asked = Asked::listen()?;
     session.follow();
-    in_terminal(|terminal| converse(&mut session, terminal, palette, &asked))?;
+    in_terminal(|terminal| converse(&mut session, terminal, palette, &asked).map(drop))?;
     Ok(Answer::Yes)
+}
+
+/// Shows clusters beside each other, and each that is opened, until the person quits or a signal comes.
+pub(super) fn show_clusters(
+    mut overview: Overview,
+    gathering: &Gathering,
+    open: impl Fn(&Path) -> Result<Session, ReadError>,
+    palette: Palette,
+) -> Result<Answer, Failure> {
+    let asked = Asked::listen()?;
+    in_terminal(|terminal| {
+        while let Some(dir) = browse(&mut overview, gathering, terminal, palette, &asked)? {
+            match open(&dir) {
+                Ok(mut session) => {
+                    session.screen.is_of_several = true;
+                    session.follow();
+                    if converse(&mut session, terminal, palette, &asked)? == Left::Quit {
+                        break;
+                    }
+                }
+                Err(error) => overview.trouble = Some(in_one_line(&error)),
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Answer::Yes)
+}
+
+/// Shows the clusters until one is opened, whose directory is returned, or it is the end.
+fn browse(
+    overview: &mut Overview,
+    gathering: &Gathering,
+    terminal: &mut Screenful,
+    palette: Palette,
+    asked: &Asked,
+) -> io::Result<Option<PathBuf>> {
+    while !asked.to_end() {
+        if let Some(found) = gathering.take() {
+            overview.take(found);
+        }
+        terminal.draw(|frame| {
+            let area = frame.area();
+            draw_clusters(overview, palette, WallTime::now(), area, frame.buffer_mut());
+        })?;
+        if asked.to_stop() {
+            suspend(terminal)?;
+        }
+        if !event::poll(PATIENCE)? {
+            continue;
+        }
+        match event::read()? {
+            Event::Key(key) => match overview.key(key) {
+                Some(OverviewWish::Quit) => return Ok(None),
+                Some(OverviewWish::Suspend) => suspend(terminal)?,
+                Some(OverviewWish::Open(dir)) => return Ok(Some(dir)),
+                None => {}
+            },
+            Event::Resize(..) => *terminal = emptied()?,
+            Event::Mouse(_) | Event::FocusGained | Event::FocusLost | Event::Paste(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// How a view was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Quit,
+    /// For the clusters that it is one of.
+    Back,
 }
 
 /// Does something with the terminal in raw mode, and gives it back however that ends.
@@ -137,7 +212,7 @@ fn converse(
     terminal: &mut Screenful,
     palette: Palette,
     asked: &Asked,
-) -> io::Result<()> {
+) -> io::Result<Left> {
     while !asked.to_end() {
         let begun = WallTime::now();
         session.tick(begun);
@@ -156,7 +231,8 @@ fn converse(
                 continue;
             }
             match answer(session, terminal)? {
-                Some(Wish::Quit) => return Ok(()),
+                Some(Wish::Quit) => return Ok(Left::Quit),
+                Some(Wish::Back) => return Ok(Left::Back),
                 Some(Wish::Suspend) => {
                     suspend(terminal)?;
                     break;
@@ -167,7 +243,7 @@ fn converse(
             paint(session, terminal, palette)?;
         }
     }
-    Ok(())
+    Ok(Left::Quit)
 }
 
 fn paint(session: &mut Session, terminal: &mut Screenful, palette: Palette) -> io::Result<()> {

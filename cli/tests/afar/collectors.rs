@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::AsArray as _;
 use arrow::datatypes::TimestampNanosecondType;
@@ -20,18 +20,24 @@ use crate::{PATIENCE, Receiver, free_port, next, scratch};
 /// Kills and cuts of the short form.
 const FAULTS: u64 = 20;
 
+/// How often it is looked whether something is there.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// How often a receiver is asked.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
 /// How far before and behind a kill rows may be missing: what was on its way to the spool of a machine
 /// that others use, too.
 const AROUND_A_KILL: Nanos = Nanos::from_secs(3);
 
 /// Simulated agents, and the cluster file that names their cluster.
-struct Farm {
+pub(super) struct Farm {
     child: Child,
     cluster: PathBuf,
 }
 
 impl Farm {
-    fn start(dir: &Path, name: &str, hosts: u32, first: &str) -> Self {
+    pub(super) fn start(dir: &Path, name: &str, hosts: u32, first: &str) -> Self {
         let dir = dir.join(name);
         std::fs::create_dir(&dir).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_meikyo"))
@@ -61,9 +67,9 @@ impl Drop for Farm {
 }
 
 /// `meikyo measure --to`.
-struct Collector {
+pub(super) struct Collector {
     command: Vec<String>,
-    own: PathBuf,
+    pub(super) own: PathBuf,
     child: Option<Child>,
     /// When it was killed.
     killed: Vec<WallTime>,
@@ -80,6 +86,11 @@ impl Collector {
     }
 
     fn with(dir: &Path, farm: &Farm, name: &str, port: u16, more: &[&str]) -> Self {
+        Self::sending(dir, farm, name, &format!("http://127.0.0.1:{port}"), more)
+    }
+
+    /// One that sends to whoever answers there.
+    pub(super) fn sending(dir: &Path, farm: &Farm, name: &str, to: &str, more: &[&str]) -> Self {
         let own = dir.join(format!("{name}-own"));
         let path = |path: &Path| path.to_str().unwrap().to_owned();
         let command = [
@@ -91,7 +102,7 @@ impl Collector {
             "--out",
             &path(&own),
             "--to",
-            &format!("http://127.0.0.1:{port}"),
+            to,
             "--spool",
             &path(&dir.join(format!("{name}-spool"))),
         ];
@@ -122,13 +133,18 @@ impl Collector {
 
     /// Ends it; what it says of itself.
     fn end(&mut self) -> Value {
+        let (said, code) = self.stop();
+        assert_eq!(code, Some(0), "{said}");
+        said
+    }
+
+    /// Ends it; what it says of itself, and its exit code.
+    pub(super) fn stop(&mut self) -> (Value, Option<i32>) {
         let child = self.child.take().unwrap();
         let id = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
-        let said = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(output.status.success(), "{said}");
-        said
+        (serde_json::from_slice(&output.stdout).unwrap(), output.status.code())
     }
 
     /// Whether rows of that time may be missing on one side.
@@ -154,17 +170,19 @@ fn newest(dir: &Path) -> WallTime {
 }
 
 /// Waits until a recording has answers of an instant.
-fn wait_until(dir: &Path, at: WallTime) {
+pub(super) fn wait_until(dir: &Path, at: WallTime) {
     let begin = Instant::now();
     while newest(dir) < at {
         assert!(begin.elapsed() < PATIENCE, "{} has nothing of {at}", dir.display());
+        // Whoever looks without a pause takes the time of those who are to write it.
+        std::thread::park_timeout(LOOK_EVERY);
     }
 }
 
 /// The rows of a table, counted, by their time.
-type Rows = BTreeMap<(i64, String), i64>;
+pub(super) type Rows = BTreeMap<(i64, String), i64>;
 
-fn rows(dir: &Path, table: &str) -> Rows {
+pub(super) fn rows(dir: &Path, table: &str) -> Rows {
     let recording = Recording::open(dir).unwrap();
     let mut scan = recording.scan(&Selection::all(table)).unwrap();
     let mut rows = Rows::new();
@@ -191,7 +209,7 @@ fn rows(dir: &Path, table: &str) -> Rows {
 }
 
 /// Tables of measurements that both recordings have.
-const TABLES: [&str; 8] =
+pub(super) const TABLES: [&str; 8] =
     ["polls", "intervals", "batches", "interfaces", "storage", "load", "events", "clocks"];
 
 /// How many rows differ, all of them about kills; panics when others do.
@@ -325,6 +343,29 @@ fn look_at_received(own: &Path) {
     assert!(!mark.status.success() && told.contains("on the machine that measures"), "{told}");
 }
 
+/// What `meikyo top` says of the clusters below a directory, or at an address.
+fn look_with_top(at: &str, is_connected: Value) {
+    let top = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["top", at, "--once", "--json"])
+        .output()
+        .unwrap();
+    let said: Value = serde_json::from_slice(&top.stdout).unwrap_or_else(|_| panic!("{top:?}"));
+    assert!(top.status.success(), "{said}");
+    let clusters = said["clusters"].as_array().unwrap();
+    let names: Vec<_> = clusters.iter().map(|of| of["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["east", "west"]);
+    for of in clusters {
+        assert_eq!(of["devices"].as_array().unwrap().len(), 2, "{of}");
+        assert!(of["ok"].as_u64().is_some_and(|ok| ok > 0), "{of}");
+        let [sender] = &of["senders"].as_array().unwrap()[..] else { panic!("{of}") };
+        let is_own = sender["name"].as_str().unwrap().starts_with(of["name"].as_str().unwrap());
+        assert!(is_own && sender["active"] == true, "{of}");
+        assert_eq!(sender["connected"], is_connected, "{of}");
+        assert!(sender["lag_us"].as_u64().is_some_and(|lag| lag < 60_000_000), "{of}");
+        assert!(sender["round_trip_us"].as_u64().is_some_and(|trip| trip > 0), "{of}");
+    }
+}
+
 #[test]
 fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
     let dir = scratch();
@@ -384,6 +425,26 @@ fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
         assert!(sender["lag_us"].as_i64().is_some_and(|lag| lag < 60_000_000), "{sender}");
         look_at_received(&own);
     }
+    let (from, to) = (WallTime::now().before(Nanos::from_secs(5)), WallTime::now());
+    let [from, to] = [from, to].map(|at| at.as_nanos() / 1_000);
+    let span = format!("health?from={from}&to={to}&width=5");
+    let all = get(&format!("/api/v1/{span}"));
+    let recordings: Vec<_> =
+        all.as_array().unwrap().iter().map(|of| of["recording"].as_str().unwrap()).collect();
+    assert_eq!(recordings, clusters, "{all}");
+    for of in all.as_array().unwrap() {
+        let own = get(&format!("/api/v1/recordings/{}/{span}", of["recording"].as_str().unwrap()));
+        // What is measured is not at its end; the bins are those of the span.
+        for part in ["from_us", "bin_us"] {
+            assert_eq!(of["health"][part], own[part], "{of}");
+        }
+        let ok = of["health"]["totals"]["ok"].as_u64().unwrap();
+        assert!(ok > 0 && ok <= own["totals"]["ok"].as_u64().unwrap(), "{of} {own}");
+    }
+    let wrong = http::ask(&address, "GET", "/api/v1/health?width=none", "").unwrap();
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+    look_with_top(recording.to_str().unwrap(), Value::Null);
+    look_with_top(&format!("http://{address}"), true.into());
     let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
         .args(["mark", "said at the collector", "--recording"])
         .arg(&collectors[0].own)
@@ -435,12 +496,13 @@ fn sender_when(address: &str, what: &str, is_wanted: impl Fn(&Value) -> bool) ->
     loop {
         let answer = http::ask(address, "GET", "/api/v1/senders", "").unwrap();
         let all: Value = serde_json::from_slice(&answer.body).unwrap();
-        // Who asks too often is told so, and asks again.
         let found = all.as_array().and_then(|all| all.iter().find(|of| is_wanted(of)));
         if let Some(found) = found {
             return found.clone();
         }
         assert!(begin.elapsed() < PATIENCE, "{what}: {all}");
+        // Who asks too often is told nothing else.
+        std::thread::park_timeout(ASK_EVERY);
     }
 }
 

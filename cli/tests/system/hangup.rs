@@ -38,15 +38,7 @@ impl Daemon {
 }
 
 fn certificate(dir: &Path) {
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout"])
-        .arg(dir.join("key.pem"))
-        .arg("-out")
-        .arg(dir.join("chain.pem"))
-        .output()
-        .expect("`openssl` is installed");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    meikyo_testing::certificate::make(dir, "DNS:meikyo").unwrap();
 }
 
 /// The certificate that a server shows, as `openssl` prints it.

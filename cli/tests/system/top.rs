@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::{ChildStdin, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -149,11 +150,15 @@ struct InTerminal {
 
 impl InTerminal {
     fn start(farm: &Farm) -> Self {
+        Self::at(&farm.recording())
+    }
+
+    fn at(recording: &Path) -> Self {
         let command = format!(
             "stty rows 40 cols 120; echo before=$(stty -g),; \
              sh -c 'echo pid=$$,; exec {} top {}'; echo code=$?,; echo after=$(stty -g),",
             env!("CARGO_BIN_EXE_meikyo"),
-            farm.recording().display(),
+            recording.display(),
         );
         let mut script = Command::new("script")
             .args(["--quiet", "--command", &command, "/dev/null"])
@@ -330,6 +335,55 @@ fn keys_are_answered_in_a_terminal_and_it_is_given_back() {
     top.end();
     interrupt(&measure.0);
     assert!(measure.0.wait().unwrap().success());
+}
+
+#[test]
+fn of_several_clusters_one_is_opened_and_left_again() {
+    let farm = Farm::start(3);
+    assert!(farm.measure(&["--for", "2s"]).status().unwrap().code().is_some());
+    let received = tempfile::tempdir().unwrap();
+    for name in ["east", "west"] {
+        let of = received.path().join("clusters").join(name);
+        meikyo_testing::files::copy_tree(&farm.recording(), &of).unwrap();
+    }
+    let mut top = InTerminal::at(received.path());
+    let all = top.see("clusters 2");
+    let row = |name: &str| {
+        all.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{all}"))
+    };
+    for name in ["east", "west"] {
+        assert!(row(name).split_whitespace().nth(1) == Some("3"), "its devices are counted: {all}");
+    }
+    top.press("\u{1b}[B\r");
+    top.see("at the end");
+    let west = top.see("node003");
+    assert!(west.lines().next().is_some_and(|line| line.contains("west")), "{west}");
+    // Esc closes what is open, then goes back.
+    top.press("\r");
+    top.see("packets out");
+    top.press("\u{1b}");
+    top.see_gone("packets out");
+    top.press("\u{1b}");
+    top.see("clusters 2");
+    top.press("/nobody\r");
+    top.see("no cluster and no device is called `nobody`");
+    top.press("\u{1b}");
+    top.see("clusters 2");
+    top.press("q");
+    top.end();
+    let once = |more: &[&str]| {
+        let printed = meikyo().arg("top").arg(received.path()).arg("--once").args(more).output();
+        printed.unwrap()
+    };
+    let said: Value = serde_json::from_slice(&once(&["--json"]).stdout).unwrap();
+    let polls = query(&farm, &["polls"]);
+    let of = |state: &str| polls.iter().filter(|row| row["state"] == state).count();
+    for cluster in said["clusters"].as_array().unwrap() {
+        assert_eq!((&cluster["ok"], &cluster["late"]), (&of("ok").into(), &of("late").into()));
+        assert_eq!(cluster["devices"].as_array().unwrap().len(), 3, "{cluster}");
+    }
+    let refused = once(&["--device", "node001"]);
+    assert!(text(&refused).contains("hint: name its recording"), "{}", text(&refused));
 }
 
 #[test]

@@ -40,4 +40,8 @@ pub enum Part {
     Receiver,
     /// Catching up after a cut, at 20 Mbit/s and 100 ms round trip
     CatchUp,
+    /// From the reading to the screen of a real browser, over 100 ms round trip, without loss and with 1 % (needs root)
+    Screen,
+    /// All clusters of the receiver's part on the page of a real browser, and one of them
+    Clusters,
 }

@@ -57,17 +57,19 @@ impl Gather {
         self.waiting.times()
     }
 
-    /// Takes copies of rows of the table; their symbols are those of their stream.
+    /// Takes the rows of a batch of the table, which is empty then; their symbols are those of their stream.
     ///
     /// # Panics
     /// If the batch is of another table.
-    pub fn append(&mut self, rows: &Batch) {
+    pub fn append(&mut self, rows: &mut Batch) {
         assert_eq!(rows.columns.len(), self.waiting.columns.len(), "rows are of the table");
-        let before = self.waiting.rows;
-        for (own, new) in self.waiting.columns.iter_mut().zip(&rows.columns) {
-            append_column(own, before, new, rows.rows);
+        if self.waiting.rows == 0 {
+            std::mem::swap(&mut self.waiting.columns, &mut rows.columns);
+            std::mem::swap(&mut self.waiting.rows, &mut rows.rows);
+        } else {
+            self.waiting.append(rows);
         }
-        self.waiting.rows += rows.rows;
+        rows.clear();
     }
 
     /// Blocks of all rows that wait, none with more than `rows_max` of them; `words` are the texts of the
@@ -145,32 +147,6 @@ impl Gather {
     }
 }
 
-/// Appends the `rows` rows of a column to one that has `before` of them.
-fn append_column(own: &mut ColumnBuffer, before: usize, new: &ColumnBuffer, rows: usize) {
-    if new.bits.is_empty() {
-        return;
-    }
-    own.pad(before);
-    let octets = own.octets.len() as u64;
-    if new.kind == ColumnKind::Text {
-        own.bits.extend(new.bits.iter().map(|end| end + octets));
-        own.octets.extend_from_slice(&new.octets);
-    } else {
-        own.bits.extend_from_slice(&new.bits);
-    }
-    for row in (0..new.bits.len()).filter(|&row| new.is_null(row)) {
-        set_null(own, before + row);
-    }
-    own.pad(before + rows);
-}
-
-fn set_null(column: &mut ColumnBuffer, row: usize) {
-    if column.nulls.len() <= row / 64 {
-        column.nulls.resize(row / 64 + 1, 0);
-    }
-    column.nulls[row / 64] |= 1 << (row % 64);
-}
-
 fn copy_bits(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) {
     if from.bits.is_empty() {
         return;
@@ -179,7 +155,7 @@ fn copy_bits(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) {
     for (at, &(_, row)) in part.iter().enumerate() {
         let row = row as usize;
         if !is_full && from.is_null(row) || row >= from.bits.len() {
-            set_null(to, at);
+            to.set_null(at);
             to.bits.push(0);
         } else {
             to.bits.push(from.bits[row]);
@@ -287,7 +263,7 @@ mod tests {
         ) {
             let words: Vec<String> = WORDS.map(str::to_owned).into();
             let mut gather = Gather::new(schema());
-            batches.iter().for_each(|rows| gather.append(&batch_of(rows)));
+            batches.iter().for_each(|rows| gather.append(&mut batch_of(rows)));
             prop_assert_eq!(gather.rows(), batches.iter().map(Vec::len).sum::<usize>());
             let blocks = gather.pack(&words, rows_max).unwrap();
             prop_assert_eq!(gather.rows(), 0);
@@ -310,7 +286,7 @@ mod tests {
             prop_assume!(!rows.is_empty());
             let words: Vec<String> = WORDS.map(str::to_owned).into();
             let mut gather = Gather::new(schema());
-            gather.append(&batch_of(&rows));
+            gather.append(&mut batch_of(&rows));
             let block = gather.pack(&words, usize::MAX).unwrap().remove(0);
             let is_kept = |row: usize| kept >> (row % 64) & 1 == 1;
             let some = block.retain(&schema(), |_, _, row| is_kept(row)).unwrap();
@@ -324,7 +300,7 @@ mod tests {
     fn the_times_of_a_block_are_those_of_its_rows() {
         let row = |time, device| (time, Some(device), None, None, None);
         let mut gather = Gather::new(schema());
-        gather.append(&batch_of(&[row(7, 2), row(5, 0), row(9, 4)]));
+        gather.append(&mut batch_of(&[row(7, 2), row(5, 0), row(9, 4)]));
         let words: Vec<String> = WORDS.map(str::to_owned).into();
         let blocks = gather.pack(&words, 2).unwrap();
         let times: Vec<_> = blocks.iter().map(PackedRows::times).collect();

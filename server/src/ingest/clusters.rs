@@ -17,8 +17,11 @@ pub(crate) fn dir_of(dir: &Path, cluster: Option<&str>) -> PathBuf {
     cluster.map_or_else(|| dir.to_path_buf(), |name| dir.join(DIRECTORY).join(name))
 }
 
-/// The recordings of clusters that are there, in the order of their names.
-pub(crate) fn found(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The recordings of clusters that were taken below a directory of `--ingest`, in the order of their names.
+///
+/// # Errors
+/// When the directory cannot be read; that there is none is no error.
+pub fn found(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir.join(DIRECTORY)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

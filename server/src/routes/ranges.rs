@@ -1,19 +1,19 @@
 //! Ranges, health and live frames.
 
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json};
 
 use crate::access::{BODY_BYTES_MAX, Client, Proof};
 use crate::errors::{ApiError, ErrorBody};
-use crate::health::{self, HealthBody};
+use crate::health::{self, HealthBody, HealthOfBody};
 use crate::range;
 use crate::routes::asked::{Asked, Devices, Id, Refused, Span};
 use crate::socket;
 use crate::socket::messages::{LiveReply, SubscribeRequest};
-use crate::state::Shared;
+use crate::state::{Server, Shared};
 use crate::states::{self, StatesBody};
 use crate::wire::RangeBody;
 
@@ -118,6 +118,31 @@ pub(crate) async fn health(asked: Asked) -> Result<Json<HealthBody>, ApiError> {
         .answer(|server, opened, query| health::read(opened, &server.health, query))
         .await
         .map(Json)
+}
+
+/// The same of every recording of devices that is written now, in one answer. With `from` and `to` as instants, the
+/// bins of all of them are the same.
+#[utoipa::path(
+    get,
+    path = "/api/v1/health",
+    tag = "ranges",
+    params(
+        Span,
+        ("width" = Option<u32>, Query, description = "pixels; 600 when absent"),
+    ),
+    responses(
+        (status = 200, body = [HealthOfBody]),
+        (status = 400, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn all_health(
+    State(server): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Vec<HealthOfBody>>, ApiError> {
+    let read = move |server: &Server| {
+        health::read_all(&server.catalog.all(), &server.health, query.as_deref())
+    };
+    server.blocking(read).await.map(Json)
 }
 
 /// The worst state of each device and pixel; devices that were always ok are absent.

@@ -3,7 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use meikyo_server::{Door, Options, StartError, Tls, hash_token, make_token};
@@ -26,19 +25,8 @@ pub(crate) struct Protected {
 
 /// Makes a key and a certificate for `localhost` that vouches for itself.
 pub(crate) fn certificate(dir: &Path) -> Tls {
-    let tls = Tls { certificate: dir.join("chain.pem"), key: dir.join("key.pem") };
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost"])
-        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-        .arg(&tls.key)
-        .arg("-out")
-        .arg(&tls.certificate)
-        .output()
-        .expect("`openssl` is installed");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    tls
+    let made = meikyo_testing::certificate::make(dir, "DNS:localhost,IP:127.0.0.1").unwrap();
+    Tls { certificate: made.chain, key: made.key }
 }
 
 pub(crate) fn protected() -> Protected {

@@ -17,6 +17,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::wake;
 use crate::limits::{ANSWER_BYTES_MAX, CONNECT_MAX, UNWRITTEN_BYTES_MAX};
 
+/// The longest answer to [`ask`]: what is said of some 200,000 devices.
+const ASKED_BYTES_MAX: usize = 64 << 20;
+
 /// Where the receiver is, and what it is shown.
 #[derive(Clone)]
 pub struct Target {
@@ -26,7 +29,7 @@ pub struct Target {
     pub prefix: String,
     /// The certificates that may vouch for the receiver, in PEM; without TLS when `None`.
     pub roots: Option<PathBuf>,
-    /// A token of role `ingest`; none is shown when `None`.
+    /// A token, of role `ingest` for sending; none is shown when `None`.
     pub token: Option<String>,
 }
 
@@ -157,6 +160,60 @@ fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
     let authority = target.authority.clone();
     let failed = |source| ConnectError::Tcp { authority: authority.clone(), source };
     let deadline = Deadline { at: super::monotonic() + CONNECT_MAX.to_std() };
+    let upgrade = "Connection: Upgrade\r\nUpgrade: meikyo-rows/1\r\n";
+    let mut line = requested(target, ("ingest", "1.1", upgrade), deadline)?;
+    let first = upgraded(&mut line, &authority, deadline)?;
+    line.socket().set_nonblocking(true).map_err(failed)?;
+    Ok((line, first))
+}
+
+/// Asks the receiver for something of its API, `senders`; the body of its answer.
+///
+/// # Errors
+/// When it cannot be reached, refuses, or answers with more than 64 MiB.
+pub fn ask(target: &Target, path: &str) -> Result<Vec<u8>, ConnectError> {
+    let failed = |source| ConnectError::Tcp { authority: target.authority.clone(), source };
+    let deadline = Deadline { at: super::monotonic() + CONNECT_MAX.to_std() };
+    // HTTP/1.0 asks for the body as it is and for the end of the connection behind it.
+    let mut line = requested(target, (path, "1.0", ""), deadline)?;
+    let (mut answer, mut octets) = (Vec::new(), vec![0; 16 << 10]);
+    loop {
+        deadline.apply(line.socket()).map_err(failed)?;
+        match line.read(&mut octets) {
+            Ok(0) => break,
+            Ok(count) if answer.len() + count <= ASKED_BYTES_MAX => {
+                answer.extend_from_slice(&octets[..count]);
+            }
+            Ok(_) => return Err(failed(io::Error::other("the answer does not end"))),
+            // How a server ends that does not say good-bye in TLS; whether it is whole is seen below.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let no_receiver = || ConnectError::NoReceiver { authority: target.authority.clone() };
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(no_receiver)? + 4;
+    let body = answer.split_off(end);
+    let head = String::from_utf8_lossy(&answer).into_owned();
+    let status = head.lines().next().unwrap_or_default().to_owned();
+    if !status.split(' ').nth(1).is_some_and(|code| code == "200") {
+        let text = String::from_utf8_lossy(&body).trim().to_owned();
+        return Err(ConnectError::Refused { status, text });
+    }
+    match length_in(&head) {
+        Some(length) if body.len() < length => Err(failed(io::ErrorKind::UnexpectedEof.into())),
+        _ => Ok(body),
+    }
+}
+
+/// A connection over which something of the receiver's API was requested: what, by which version of HTTP,
+/// and with which headers besides.
+fn requested(
+    target: &Target,
+    (path, version, headers): (&str, &str, &str),
+    deadline: Deadline,
+) -> Result<Line, ConnectError> {
+    let authority = target.authority.clone();
+    let failed = |source| ConnectError::Tcp { authority: authority.clone(), source };
     let socket = tcp(target, deadline).map_err(failed)?;
     let is_near = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
     let mut line = match &target.roots {
@@ -166,8 +223,7 @@ fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
     };
     let token = target.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
     let request = format!(
-        "GET {}/api/v1/ingest HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
-         Upgrade: meikyo-rows/1\r\n{}\r\n",
+        "GET {}/api/v1/{path} HTTP/{version}\r\nHost: {}\r\n{headers}{}\r\n",
         target.prefix,
         target.authority,
         token.unwrap_or_default()
@@ -179,9 +235,15 @@ fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
         left = &left[written..];
     }
     line.flush().map_err(failed)?;
-    let first = upgraded(&mut line, &authority, deadline)?;
-    line.socket().set_nonblocking(true).map_err(failed)?;
-    Ok((line, first))
+    Ok(line)
+}
+
+/// How long the body behind a head is, if that says so.
+fn length_in(head: &str) -> Option<usize> {
+    head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })
 }
 
 /// When a connection must be had: its addresses, the handshake and the upgrade have this one between
@@ -321,11 +383,7 @@ fn upgraded(line: &mut Line, authority: &str, deadline: Deadline) -> Result<Vec<
         return Ok(answer.split_off(end));
     }
     // A refusal is short, and the connection need not end behind it.
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    let wanted = end + length.unwrap_or(0).min(ANSWER_BYTES_MAX);
+    let wanted = end + length_in(&head).unwrap_or(0).min(ANSWER_BYTES_MAX);
     while answer.len() < wanted && deadline.apply(line.socket()).is_ok() {
         match line.read(&mut octets) {
             Ok(0) | Err(_) => break,

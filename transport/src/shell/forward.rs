@@ -1,12 +1,13 @@
 //! Rows that an engine writes batch by batch, on their way to an uplink.
 //!
-//! [`Forward::submit`] copies a batch into a bounded queue and never waits; a thread of low priority
+//! [`Forward::submit`] copies rows into a bounded queue and never waits; a thread of low priority
 //! makes blocks of what has come, and offers them. It waits until nothing has come for a moment, so
 //! that the rows of an interval of many devices share a block, and never for longer than a viewer may
 //! wait. What finds no room in the queue is told to the receiver as a gap.
 //!
-//! The queue is a mutex and a vector: an engine may run at real-time priority on the thread's core,
-//! where spinning for it would never end.
+//! The queue is a mutex and a batch per table: an engine may run at real-time priority on the thread's
+//! core, where spinning for it would never end. The answers of an interval come in many pieces; the thread
+//! is woken by the first of them, and looks again when the last may have come.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -28,8 +29,8 @@ const HOLD: Duration = Duration::from_millis(100);
 /// The same while nobody is sent to: blocks of many intervals are fewer for the spool.
 const HOLD_AWAY: Duration = Duration::from_secs(1);
 
-/// Batches that are kept for their buffers, at most.
-const FREE_MAX: usize = 64;
+/// So many rows are taken before they are due: the queue is to have room for what comes next.
+const ROWS_AT_ONCE: usize = QUEUE_ROWS_MAX / 16;
 
 /// Octets of a value, and of a text that a row names, at most and as a rule.
 const CELL_BYTES: usize = 8;
@@ -58,15 +59,18 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     words: Vec<String>,
+    /// The rows of each table.
     batches: Vec<Batch>,
     rows: usize,
+    /// When the newest of them came.
+    last: Option<Instant>,
     /// Rows that found no room.
     skipped: Option<Skipped>,
     rows_dropped: u64,
-    /// Batches whose rows are in blocks, for their buffers.
-    free: Vec<Batch>,
     devices: Option<Vec<Device>>,
     is_over: bool,
+    /// Whether the thread waits for a first row.
+    waits: bool,
 }
 
 impl Shared {
@@ -87,7 +91,10 @@ impl Forward {
         tables: Vec<TableSchema>,
     ) -> Result<Self, ForwardError> {
         let status = Mutex::new(uplink.status());
-        let shared = Arc::new(Shared { queue: Mutex::default(), work: Condvar::new(), status });
+        let empty = || tables.iter().enumerate().map(|(at, of)| Batch::new(at, of)).collect();
+        let (batches, taken): (Vec<_>, Vec<_>) = (empty(), empty());
+        let queue = Mutex::new(Queue { batches, ..Queue::default() });
+        let shared = Arc::new(Shared { queue, work: Condvar::new(), status });
         let rows_max = |table: &TableSchema| {
             BLOCK_BYTES_MAX / 2 / (CELL_BYTES * table.columns.len() + TEXT_BYTES)
         };
@@ -97,7 +104,8 @@ impl Forward {
             stream: stream.to_owned(),
             words: Vec::new(),
             tables: tables.into_iter().map(|of| (rows_max(&of), Gather::new(of))).collect(),
-            first: None,
+            taken,
+            pending: None,
             is_connected: false,
         };
         let thread = std::thread::Builder::new()
@@ -122,6 +130,9 @@ impl Forward {
 
     /// Takes a copy of rows whose table stands at that position among the stream's. Never waits; whether
     /// there was room.
+    ///
+    /// # Panics
+    /// If the stream has no such table.
     pub fn submit(&self, rows: &Batch) -> bool {
         let mut queue = self.shared.queue();
         if queue.rows + rows.rows() > QUEUE_ROWS_MAX {
@@ -134,18 +145,12 @@ impl Forward {
             }
             return false;
         }
+        let before = queue.rows;
         queue.rows += rows.rows();
-        let free = queue.free.iter().position(|free| free.table() == rows.table());
-        let copy = match free {
-            Some(at) => {
-                let mut copy = queue.free.swap_remove(at);
-                copy.copy_from(rows);
-                copy
-            }
-            None => rows.clone(),
-        };
-        queue.batches.push(copy);
-        let wakes = queue.batches.len() == 1;
+        queue.batches[rows.table()].append(rows);
+        queue.last = Some(monotonic());
+        let are_many = before < ROWS_AT_ONCE && queue.rows >= ROWS_AT_ONCE;
+        let wakes = std::mem::take(&mut queue.waits) || are_many;
         drop(queue);
         if wakes {
             self.shared.work.notify_one();
@@ -219,8 +224,10 @@ struct Work {
     words: Vec<String>,
     /// The rows of each table, and how many go into a block at most.
     tables: Vec<(usize, Gather)>,
+    /// Empty batches, which change places with those of the queue.
+    taken: Vec<Batch>,
     /// When the oldest row that is in no block came, and the newest.
-    first: Option<(Instant, Instant)>,
+    pending: Option<(Instant, Instant)>,
     is_connected: bool,
 }
 
@@ -248,15 +255,19 @@ impl Work {
         let mut queue = self.shared.queue();
         let now = monotonic();
         let wait = self.due().map_or(HOLD_AWAY, |due| due.saturating_duration_since(now));
-        let is_idle = |queue: &mut Queue| {
-            queue.batches.is_empty() && queue.devices.is_none() && !queue.is_over
-        };
+        // Rows that come while others wait are looked for when these are due, or are many.
+        let enough = if self.pending.is_some() { ROWS_AT_ONCE } else { 1 };
+        queue.waits = enough == 1;
+        let is_idle =
+            |queue: &mut Queue| queue.rows < enough && queue.devices.is_none() && !queue.is_over;
         let waited = self.shared.work.wait_timeout_while(queue, wait, is_idle);
-        // Batches are pushed whole, also by a thread that panics after.
+        // Rows are put in whole, also by a thread that panics after.
         queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-        let batches = std::mem::take(&mut queue.batches);
+        queue.waits = false;
+        std::mem::swap(&mut queue.batches, &mut self.taken);
         self.words.append(&mut queue.words);
         queue.rows = 0;
+        let last = queue.last.take();
         let (skipped, devices) = (queue.skipped.take(), queue.devices.take());
         let is_over = queue.is_over;
         drop(queue);
@@ -266,38 +277,34 @@ impl Work {
         if let Some(devices) = devices {
             self.uplink.tell_devices(devices);
         }
-        if !batches.is_empty() {
-            let now = monotonic();
-            self.first = Some((self.first.map_or(now, |(first, _)| first), now));
-            batches.iter().for_each(|batch| self.tables[batch.table()].1.append(batch));
-            let mut queue = self.shared.queue();
-            let room = FREE_MAX.saturating_sub(queue.free.len());
-            queue.free.extend(batches.into_iter().take(room));
+        if let Some(last) = last {
+            self.pending = Some((self.pending.map_or(last, |(first, _)| first), last));
+            for (batch, (_, table)) in self.taken.iter_mut().zip(&mut self.tables) {
+                if batch.rows() > 0 {
+                    table.append(batch);
+                }
+            }
         }
         is_over
     }
 
     /// When blocks are made of what has come; `None` when nothing has.
     fn due(&self) -> Option<Instant> {
-        let (first, last) = self.first?;
+        let (first, last) = self.pending?;
         Some(if self.is_connected { (first + HOLD).min(last + QUIET) } else { first + HOLD_AWAY })
     }
 
     /// Makes blocks of what has come and offers them.
     fn offer(&mut self) {
-        self.first = None;
+        self.pending = None;
+        let mut made = Vec::new();
         for (rows_max, table) in &mut self.tables {
             if table.rows() == 0 {
                 continue;
             }
             let (rows, (from_ns, until_ns)) = (table.rows() as u64, table.times());
             match table.pack(&self.words, *rows_max) {
-                Ok(blocks) => {
-                    for block in blocks {
-                        let offered = self.uplink.offer(&self.stream, block);
-                        offered.expect("every table of the stream is declared");
-                    }
-                }
+                Ok(blocks) => made.extend(blocks),
                 // Texts that no block takes.
                 Err(_) => {
                     let skipped = Skipped { blocks: 1, rows, from_ns, until_ns };
@@ -305,5 +312,7 @@ impl Work {
                 }
             }
         }
+        let offered = self.uplink.offer_all(&self.stream, made);
+        offered.expect("every table of the stream is declared");
     }
 }

@@ -284,6 +284,13 @@ export interface HealthBody {
   readonly totals: HealthTotalsBody;
 }
 
+/** How well one of several recordings was measured. */
+export interface HealthOfBody {
+  readonly health: HealthBody | null;
+  /** Id of the recording. */
+  readonly recording: string;
+}
+
 /** Sums over all bins. */
 export interface HealthTotalsBody {
   /** Answered with an error. */

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { apiPath, getJson, recordingPath } from "../api/client.ts";
 import { NOT_READ, type Told } from "../api/poll.ts";
-import type { HealthBody } from "../api/types.ts";
+import type { HealthBinsBody, HealthBody, HealthOfBody, HealthTotalsBody } from "../api/types.ts";
 
 /** The newest answer, also while a newer one is waited for. */
 export const health = signal<HealthBody | null>(null);
@@ -19,4 +19,46 @@ export function getHealth(id: string, fromUs: number, toUs: number, stop: AbortS
     apiPath(recordingPath(id, "health"), { from: Math.round(fromUs), to: Math.round(toUs), width: OVERVIEW_BINS }),
     stop,
   );
+}
+
+/** Health of a span of all recordings that are written, as if they were one. */
+export async function getHealthOfAll(fromUs: number, toUs: number, stop: AbortSignal): Promise<HealthBody> {
+  const span = { from: Math.round(fromUs), to: Math.round(toUs), width: OVERVIEW_BINS };
+  return healthOfAll(await getJson<readonly HealthOfBody[]>(apiPath("health", span), stop));
+}
+
+/** Sums over recordings whose bins are the same; devices are named behind their recording. */
+export function healthOfAll(all: readonly HealthOfBody[]): HealthBody {
+  const known = all.flatMap(({ recording, health: of }) => (of == null ? [] : [{ recording, of }]));
+  const first = known[0]?.of;
+  const same = known.filter(({ of }) => of.from_us === first?.from_us && of.bin_us === first.bin_us);
+  const bins = (state: keyof HealthBinsBody): readonly number[] =>
+    (first?.bins[state] ?? []).map((_, at) => same.reduce((sum, { of }) => sum + (of.bins[state][at] ?? 0), 0));
+  const total = (state: keyof HealthTotalsBody): number => same.reduce((sum, { of }) => sum + of.totals[state], 0);
+  const stalest = known.flatMap(({ recording, of }) =>
+    of.stalest == null ? [] : [{ ...of.stalest, device: `${recording}: ${of.stalest.device}` }],
+  );
+  return {
+    from_us: first?.from_us ?? 0,
+    bin_us: first?.bin_us ?? 1,
+    bins: {
+      ok: bins("ok"),
+      late: bins("late"),
+      missed: bins("missed"),
+      error: bins("error"),
+      skipped: bins("skipped"),
+    },
+    totals: {
+      ok: total("ok"),
+      late: total("late"),
+      missed: total("missed"),
+      error: total("error"),
+      skipped: total("skipped"),
+      intervals: total("intervals"),
+    },
+    silent: known.flatMap(({ recording, of }) => of.silent.map((name) => `${recording}: ${name}`)),
+    stalest: stalest.toSorted((left, right) => right.age_us - left.age_us)[0] ?? null,
+    intervals_per_s: known.reduce((most, { of }) => Math.max(most, of.intervals_per_s), 0),
+    problems: known.flatMap(({ of }) => of.problems),
+  };
 }

@@ -1,17 +1,17 @@
 /** The one time bar above every view: live or paused, the whole recording with its brush, and the health. */
 
-import { batch } from "@preact/signals";
+import { batch, computed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiPath, getJson, recordingPath } from "../api/client.ts";
 import { NOT_READ, poll } from "../api/poll.ts";
 import { getRange, type Range } from "../api/range.ts";
-import type { EventsBody, HealthBody } from "../api/types.ts";
+import type { EventsBody, HealthBody, RecordingBody } from "../api/types.ts";
 import { Canvas, type Surface } from "../paint/canvas.tsx";
 import { onPaint, requestPaint } from "../paint/painter.ts";
 import { events, eventsTold } from "../session/events.ts";
-import { getHealth, health, healthTold } from "../session/health.ts";
+import { getHealth, getHealthOfAll, health, healthTold } from "../session/health.ts";
 import { connection, heartbeat, newestUs } from "../session/now.ts";
-import { intervalUs, recording, shownQuantity, tableOf } from "../session/recordings.ts";
+import { intervalUs, recording, recordings, shownQuantity, tableOf } from "../session/recordings.ts";
 import { boundsNow, pauseOrGoOn, show, view, zoom } from "../session/view.ts";
 import { inks } from "../theme/theme.ts";
 import { AsOf, LOADING, markOf, unreadWords } from "../views/told.tsx";
@@ -25,14 +25,24 @@ import { type Bounds, formatWindow, parseWindow } from "./window.ts";
 /** How often the overview and the health of a running recording are asked for. */
 const REFRESH_MS = 2000;
 const CURVE_BINS = 600;
+const NO_EVENTS: EventsBody = { events: [], problems: [], truncated: false };
 /** Without a live picture there is no heartbeat, and the time of the newest reading says more than its age. */
 const HEARTBEAT_OLD_MS = 10_000;
 
 export function wholeBounds(): Bounds {
   const current = recording.value;
+  const some = across.value ? runningOnes() : [];
+  const begins = [current, ...some].flatMap((one) => one?.from_us ?? []);
   const end = Math.max(newestUs.value, current?.to_us ?? 0);
-  const begin = current?.from_us ?? end - 60e6;
+  const begin = begins.length === 0 ? end - 60e6 : Math.min(...begins);
   return { fromUs: Math.min(begin, end - 1e6), toUs: end };
+}
+
+/** Whether the bar is about all recordings that are written: that of a view in which they stand beside each other. */
+const across = computed(() => view.value.name === "clusters" && runningOnes().length > 0);
+
+function runningOnes(): readonly RecordingBody[] {
+  return (recordings.value ?? []).filter((one) => one.running && one.devices.length > 0);
 }
 
 /** Whether the view moves, and why not. */
@@ -47,9 +57,10 @@ export function TimeBar() {
   const current = recording.value;
   const [curve, setCurve] = useState<Range | null>(null);
   const { table, column } = shownQuantity.value;
-  const known = tableOf(current, table) !== null;
+  const ofAll = across.value;
+  const known = tableOf(current, table) !== null && !ofAll;
   const id = current?.id ?? null;
-  const running = current?.running ?? false;
+  const running = ofAll || (current?.running ?? false);
   useEffect(() => {
     healthTold.value = NOT_READ;
     eventsTold.value = NOT_READ;
@@ -60,6 +71,8 @@ export function TimeBar() {
     // One after the other, so that the bar has at most two requests under way, the curve's among them.
     const ask = async (stop: AbortSignal): Promise<{ health: HealthBody; events: EventsBody }> => {
       const { fromUs, toUs } = wholeBounds();
+      // A picture of several recordings has no events of one of them.
+      if (ofAll) return { health: await getHealthOfAll(fromUs, toUs + intervalUs.peek(), stop), events: NO_EVENTS };
       const told = await getHealth(id, fromUs, toUs + intervalUs.peek(), stop);
       return {
         health: told,
@@ -74,7 +87,7 @@ export function TimeBar() {
         if (value !== null && failed === null) events.value = value.events.events;
       });
     });
-  }, [id, running]);
+  }, [id, running, ofAll]);
   useEffect(() => {
     setCurve(null);
     // A profile alone has no readings: nothing is asked for that the server can only refuse.
@@ -319,13 +332,18 @@ function Health() {
   const { value: told, atMs } = healthTold.value;
   const unread = unreadWords(healthTold.value);
   const beat = heartbeat.peek();
-  const running = recording.value?.running === true;
+  const running = across.value || recording.value?.running === true;
   const totals = told?.totals;
   const all = totals === undefined ? 0 : totals.ok + totals.late + totals.missed + totals.error + totals.skipped;
   const silent = told?.silent ?? [];
   const missed = (totals?.missed ?? 0) + (totals?.error ?? 0);
   const facts: readonly (readonly [string, string, string, string])[] = [
-    [share(totals?.ok ?? 0, all), "on time", "", beat === null ? "" : `newest interval: ${count(beat.ok)} ok`],
+    [
+      share(totals?.ok ?? 0, all),
+      "on time",
+      "",
+      beat === null || across.value ? "" : `newest interval: ${count(beat.ok)} ok`,
+    ],
     [
       share(totals?.late ?? 0, all),
       "late",
@@ -335,7 +353,7 @@ function Health() {
     [share(missed, all), "missed", missed > 0 ? "shu" : "", "not answered, or answered with an error"],
     [share(totals?.skipped ?? 0, all), "not asked", "", "skipped for a recorded reason"],
     [
-      recording.value?.devices.length === 0 ? MISSING : count(silent.length),
+      !across.value && recording.value?.devices.length === 0 ? MISSING : count(silent.length),
       "silent",
       silent.length > 0 ? "shu" : "",
       silent.length > 0
@@ -350,7 +368,7 @@ function Health() {
     ],
   ];
   return (
-    <div class="health" role="group" aria-label="Health of the recording">
+    <div class="health" role="group" aria-label={across.value ? "Health of all clusters" : "Health of the recording"}>
       {facts.map(([number, name, ink, more]) => (
         <div key={name} title={unread ?? more}>
           <b class={unread === null ? ink : "quiet"}>{markOf(unread, number)}</b>

@@ -2,9 +2,9 @@
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { apiPath, getJson, recordingPath } from "../api/client.ts";
+import { apiPath, getJson } from "../api/client.ts";
 import { NOT_READ, poll, type Told } from "../api/poll.ts";
-import type { HealthBody, RecordingBody, SenderBody } from "../api/types.ts";
+import type { HealthBody, HealthOfBody, RecordingBody, SenderBody } from "../api/types.ts";
 import { recordings, recordingTitle } from "../session/recordings.ts";
 import { addressOf, view } from "../session/view.ts";
 import { matches } from "../strip/rows.ts";
@@ -16,8 +16,6 @@ import { AsOf, markOf, Unread, unreadWords } from "./told.tsx";
 const LOOK_MS = 2000;
 /** The time that answers are counted in. */
 const LOOK_BACK = "-10s";
-/** Recordings that are asked about at once. */
-const AT_ONCE = 8;
 /** Devices that are named of each cluster. */
 const NAMED_MAX = 6;
 
@@ -31,16 +29,9 @@ const found = signal<Told<Found>>(NOT_READ);
 
 async function look(stop: AbortSignal): Promise<Found> {
   const senders = await getJson<readonly SenderBody[]>(apiPath("senders"), stop);
-  const running = (recordings.peek() ?? []).filter((one) => one.running && one.devices.length > 0);
-  const health = new Map<string, HealthBody>();
-  for (let at = 0; at < running.length; at += AT_ONCE) {
-    const asked = running.slice(at, at + AT_ONCE).map(async ({ id }) => {
-      const path = apiPath(recordingPath(id, "health"), { from: LOOK_BACK, width: 1 });
-      health.set(id, await getJson<HealthBody>(path, stop));
-    });
-    await Promise.all(asked);
-  }
-  return { senders, health };
+  const all = await getJson<readonly HealthOfBody[]>(apiPath("health", { from: LOOK_BACK, width: 1 }), stop);
+  const known = all.flatMap(({ recording, health }) => (health == null ? [] : [[recording, health] as const]));
+  return { senders, health: new Map(known) };
 }
 
 export function Clusters() {

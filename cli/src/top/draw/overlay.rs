@@ -45,6 +45,10 @@ pub(super) fn footer(screen: &Screen, view: &View<'_>, area: Rect, buffer: &mut 
         spans.push(Span::styled(words, palette.faint()));
     }
     spans.push(Span::styled(format!("every {every}"), palette.faint()));
+    if screen.is_of_several {
+        spans.push(Span::raw("  Esc"));
+        spans.push(Span::styled(" all clusters", palette.faint()));
+    }
     if !screen.order.filter.is_empty() {
         spans.push(Span::styled("  filter ", palette.faint()));
         spans.push(Span::raw(screen.order.filter.clone()));

@@ -26,7 +26,7 @@ pub(in crate::top) const HELP: [(&str, &str); 19] = [
     ("mouse", "click a cell, a row or a heading; wheel: select"),
     ("Ctrl+Z", "suspend"),
     ("?, F1", "this help"),
-    ("q, Ctrl+C", "quit; Esc closes what is open, then quits"),
+    ("q, Ctrl+C", "quit; Esc closes what is open, goes back, quits"),
 ];
 
 impl Screen {
@@ -131,6 +131,7 @@ impl Screen {
                 self.order.filter.clear();
                 self.arrange(self.instant(clock));
             }
+            KeyCode::Esc if self.is_of_several => return Some(Wish::Back),
             KeyCode::Esc | KeyCode::Char('q') => return Some(Wish::Quit),
             code => return self.time_key(code, clock),
         }

@@ -70,7 +70,7 @@ fn numbered(rows: &PackedRows, boot: u64, number: u64) -> PackedRows {
 fn blocks(schema: &TableSchema, rows: &[Row], number: u64) -> Vec<PackedRows> {
     let words: Vec<String> = WORDS.map(str::to_owned).into();
     let mut gather = Gather::new(schema.clone());
-    gather.append(&batch_of(schema, rows));
+    gather.append(&mut batch_of(schema, rows));
     let blocks = gather.pack(&words, 50).unwrap();
     let numbers = number..;
     blocks.iter().zip(numbers).map(|(block, number)| numbered(block, 7, number)).collect()
@@ -228,7 +228,7 @@ fn both_ends_begin_anew_before_they_remember_too_much() {
             batch.put_symbol(1, Symbol(symbol));
         }
         let mut gather = Gather::new(narrow.clone());
-        gather.append(&batch);
+        gather.append(&mut batch);
         let block = numbered(&gather.pack(&words, 5_000).unwrap()[0], 7, number + 1);
         let octets = encoder.encode(&block, &narrow).unwrap();
         begun += u32::from(octets[0] == BEGINS);
