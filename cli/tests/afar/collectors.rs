@@ -343,12 +343,23 @@ fn look_at_received(own: &Path) {
     assert!(!mark.status.success() && told.contains("on the machine that measures"), "{told}");
 }
 
+/// What a receiver says at a path. Who asks too often is told so, and asks again.
+fn get(address: &str, path: &str) -> Value {
+    let begin = Instant::now();
+    loop {
+        let answer = http::ask(address, "GET", path, "").unwrap();
+        if answer.status != 429 {
+            return serde_json::from_slice(&answer.body)
+                .unwrap_or_else(|_| panic!("{path}: {answer:?}"));
+        }
+        assert!(begin.elapsed() < PATIENCE, "{path}: {answer:?}");
+        std::thread::park_timeout(ASK_EVERY);
+    }
+}
+
 /// Compares what is said of the health of all recordings with what is said of each.
 fn compare_health(address: &str, names: &[&str]) {
-    let get = |path: &str| -> Value {
-        let answer = http::ask(address, "GET", path, "").unwrap();
-        serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{path}: {answer:?}"))
-    };
+    let get = |path: &str| get(address, path);
     let (from, to) = (WallTime::now().before(Nanos::from_secs(5)), WallTime::now());
     let [from, to] = [from, to].map(|at| at.as_nanos() / 1_000);
     let span = format!("health?from={from}&to={to}&width=5");
@@ -419,10 +430,7 @@ fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
     let mut collectors =
         farms.each_ref().map(|(name, farm)| Collector::start(dir.path(), farm, name, port));
     let address = format!("127.0.0.1:{port}");
-    let get = |path: &str| -> Value {
-        let answer = http::ask(&address, "GET", path, "").unwrap();
-        serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{path}: {answer:?}"))
-    };
+    let get = |path: &str| get(&address, path);
     let begin = Instant::now();
     let clusters = ["east", "west"];
     let listed = loop {
