@@ -343,6 +343,60 @@ fn look_at_received(own: &Path) {
     assert!(!mark.status.success() && told.contains("on the machine that measures"), "{told}");
 }
 
+/// What a receiver says at a path. Who asks too often is told so, and asks again.
+fn get(address: &str, path: &str) -> Value {
+    let begin = Instant::now();
+    loop {
+        let answer = http::ask(address, "GET", path, "").unwrap();
+        if answer.status != 429 {
+            return serde_json::from_slice(&answer.body)
+                .unwrap_or_else(|_| panic!("{path}: {answer:?}"));
+        }
+        assert!(begin.elapsed() < PATIENCE, "{path}: {answer:?}");
+        std::thread::park_timeout(ASK_EVERY);
+    }
+}
+
+/// Compares what is said of the health of all recordings with what is said of each.
+fn compare_health(address: &str, names: &[&str]) {
+    let get = |path: &str| get(address, path);
+    let (from, to) = (WallTime::now().before(Nanos::from_secs(5)), WallTime::now());
+    let [from, to] = [from, to].map(|at| at.as_nanos() / 1_000);
+    let span = format!("health?from={from}&to={to}&width=5");
+    let all = get(&format!("/api/v1/{span}"));
+    let mut recordings: Vec<_> =
+        all.as_array().unwrap().iter().map(|of| of["recording"].as_str().unwrap()).collect();
+    recordings.sort_unstable();
+    assert_eq!(recordings, names, "{all}");
+    for of in all.as_array().unwrap() {
+        let own = get(&format!("/api/v1/recordings/{}/{span}", of["recording"].as_str().unwrap()));
+        // What is measured is not at its end; the bins are those of the span.
+        for part in ["from_us", "bin_us"] {
+            assert_eq!(of["health"][part], own[part], "{of}");
+        }
+        let ok = of["health"]["totals"]["ok"].as_u64().unwrap();
+        assert!(ok > 0 && ok <= own["totals"]["ok"].as_u64().unwrap(), "{of} {own}");
+    }
+    let wrong = http::ask(address, "GET", "/api/v1/health?width=none", "").unwrap();
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+}
+
+/// Says something at a collector, which its receiver hears, too.
+fn mark(own: &Path, received: &Path) {
+    let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
+        .args(["mark", "said at the collector", "--recording"])
+        .arg(own)
+        .status();
+    assert!(mark.unwrap().success());
+    let has_mark = |dir: &Path| {
+        rows(dir, "events").keys().any(|(_, text)| text.contains("said at the collector"))
+    };
+    let begin = Instant::now();
+    while !has_mark(received) {
+        assert!(begin.elapsed() < PATIENCE, "the mark never came");
+    }
+}
+
 /// What `meikyo top` says of the clusters below a directory, or at an address.
 fn look_with_top(at: &str, is_connected: Value) {
     let top = Command::new(env!("CARGO_BIN_EXE_meikyo"))
@@ -376,10 +430,7 @@ fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
     let mut collectors =
         farms.each_ref().map(|(name, farm)| Collector::start(dir.path(), farm, name, port));
     let address = format!("127.0.0.1:{port}");
-    let get = |path: &str| -> Value {
-        let answer = http::ask(&address, "GET", path, "").unwrap();
-        serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{path}: {answer:?}"))
-    };
+    let get = |path: &str| get(&address, path);
     let begin = Instant::now();
     let clusters = ["east", "west"];
     let listed = loop {
@@ -425,38 +476,10 @@ fn a_receiver_shows_clusters_beside_each_other_while_they_are_measured() {
         assert!(sender["lag_us"].as_i64().is_some_and(|lag| lag < 60_000_000), "{sender}");
         look_at_received(&own);
     }
-    let (from, to) = (WallTime::now().before(Nanos::from_secs(5)), WallTime::now());
-    let [from, to] = [from, to].map(|at| at.as_nanos() / 1_000);
-    let span = format!("health?from={from}&to={to}&width=5");
-    let all = get(&format!("/api/v1/{span}"));
-    let recordings: Vec<_> =
-        all.as_array().unwrap().iter().map(|of| of["recording"].as_str().unwrap()).collect();
-    assert_eq!(recordings, clusters, "{all}");
-    for of in all.as_array().unwrap() {
-        let own = get(&format!("/api/v1/recordings/{}/{span}", of["recording"].as_str().unwrap()));
-        // What is measured is not at its end; the bins are those of the span.
-        for part in ["from_us", "bin_us"] {
-            assert_eq!(of["health"][part], own[part], "{of}");
-        }
-        let ok = of["health"]["totals"]["ok"].as_u64().unwrap();
-        assert!(ok > 0 && ok <= own["totals"]["ok"].as_u64().unwrap(), "{of} {own}");
-    }
-    let wrong = http::ask(&address, "GET", "/api/v1/health?width=none", "").unwrap();
-    assert_eq!(wrong.status, 400, "{wrong:?}");
+    compare_health(&address, &clusters);
     look_with_top(recording.to_str().unwrap(), Value::Null);
     look_with_top(&format!("http://{address}"), true.into());
-    let mark = Command::new(env!("CARGO_BIN_EXE_meikyo"))
-        .args(["mark", "said at the collector", "--recording"])
-        .arg(&collectors[0].own)
-        .status();
-    assert!(mark.unwrap().success());
-    let has_mark = |dir: &Path| {
-        rows(dir, "events").keys().any(|(_, text)| text.contains("said at the collector"))
-    };
-    let begin = Instant::now();
-    while !has_mark(&recording.join("clusters/west")) {
-        assert!(begin.elapsed() < PATIENCE, "the mark never came");
-    }
+    mark(&collectors[0].own, &recording.join("clusters/west"));
     collectors.iter_mut().for_each(|collector| drop(collector.end()));
     receiver.end();
 }

@@ -129,7 +129,6 @@ fn said<T: DeserializeOwned>(target: &Target, path: &str) -> Result<T, AskError>
 
 /// What is known of a recording; nothing if it is not one of devices, and nobody sends it. Its health is not
 /// told if it is not written, and unknown if it cannot be read.
-#[expect(clippy::option_option, reason = "what is not told and what is unknown differ")]
 fn cluster(
     of: &RecordingSaid,
     senders: &[SenderSaid],
