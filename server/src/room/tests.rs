@@ -63,6 +63,15 @@ fn what_went_on_last_keeps_a_proven_place() {
 }
 
 #[test]
+fn drops_of_a_body_that_never_ends_keep_no_place() {
+    let room = room(2, 2, false);
+    let [first, second] = [1, 1].map(|user| enter(&room, user).unwrap());
+    first.progress();
+    enter(&room, 1).unwrap();
+    assert!(is_gone(&first) && !is_gone(&second));
+}
+
+#[test]
 fn a_client_at_its_own_limit_displaces_itself() {
     let room = room(100, 2, false);
     let other = enter(&room, 1).unwrap();
