@@ -3,7 +3,7 @@
 //! - [`process`]: processes in namespaces, from the first one to the last.
 //! - [`netlink`], [`links`]: what the kernel is told about networks.
 //! - [`lan`]: hosts that all reach each other, one bridge per link.
-//! - [`line`]: two namespaces with a line between them that is slow, long, lossy or cut.
+//! - [`mod@line`]: two namespaces with a line between them that is slow, long, lossy or cut.
 //! - [`container`]: a host with namespaces of its own, in which commands are started from outside.
 //!
 //! It knows no fabric, and confines nobody: who runs in a container has the rights of whoever made it. The crate `lab`

@@ -302,7 +302,7 @@ impl<'a> Reading<'a> {
             if next >= TAGS_MAX && !tags.contains_key(&(place, tag)) {
                 return Err(format!("there are more than {TAGS_MAX} tags, which is not supported"));
             }
-            Ok(*tags.entry((place, tag)).or_insert(number(next)))
+            Ok(*tags.entry((place, tag)).or_insert_with(|| number(next)))
         };
         let call = line.call(self.units[rank], number(self.ranks), group, &mut tag);
         Ok(call.map_err(failed)?.map(|call| (rank, call)))

@@ -195,7 +195,7 @@ pub fn ask(target: &Target, path: &str) -> Result<Vec<u8>, ConnectError> {
     let body = answer.split_off(end);
     let head = String::from_utf8_lossy(&answer).into_owned();
     let status = head.lines().next().unwrap_or_default().to_owned();
-    if !status.split(' ').nth(1).is_some_and(|code| code == "200") {
+    if status.split(' ').nth(1).is_none_or(|code| code != "200") {
         let text = String::from_utf8_lossy(&body).trim().to_owned();
         return Err(ConnectError::Refused { status, text });
     }

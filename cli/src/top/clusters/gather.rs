@@ -1,6 +1,6 @@
 //! What is known of all clusters, asked for again and again by a thread of its own.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use meikyo_console::failure::Failure;
 use meikyo_transport::shell::Target;
@@ -79,9 +79,6 @@ impl Gathering {
 
     /// What was found since the last time, if anything was.
     pub(in crate::top) fn take(&self) -> Option<Found> {
-        match self.found.try_recv() {
-            Ok(found) => Some(found),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.found.try_recv().ok()
     }
 }

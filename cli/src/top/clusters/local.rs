@@ -107,7 +107,7 @@ fn senders(opened: &Opened, age: Nanos) -> Result<Vec<Sender>, ReadError> {
     }
     for rows in &scanned(opened, transport_turns::NAME, None)? {
         let Some(active) = transport_turns::ACTIVE.values_in(rows) else { continue };
-        let named = (0..rows.num_rows()).filter_map(|row| active.get(row)).last();
+        let named = (0..rows.num_rows()).filter_map(|row| active.get(row)).next_back();
         last = named.map(str::to_owned).or(last);
     }
     for rows in &scanned(opened, transport_gaps::NAME, None)? {

@@ -17,7 +17,7 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
     let is_list = word.is_some_and(|word| word.trim_start_matches('p').parse::<u32>().is_err());
     let mut files = Vec::new();
     if is_list {
-        let directory = first.parent().unwrap_or(Path::new(""));
+        let directory = first.parent().unwrap_or_else(|| Path::new(""));
         for name in text.lines().map(str::trim).filter(|name| !name.is_empty()) {
             let path = directory.join(name);
             files.push(TraceFile { name: path.display().to_string(), text: text_of(&path)? });

@@ -28,7 +28,7 @@ pub(super) fn compiler_of(command: &OsStr) -> PathBuf {
     };
     let beside = found.as_deref().and_then(Path::parent).map(|directory| directory.join("mpicc"));
     let named = library.and_then(|name| self::found(OsStr::new(name)));
-    named.or(beside.filter(|path| path.exists())).unwrap_or_else(|| PathBuf::from("mpicc"))
+    named.or_else(|| beside.filter(|path| path.exists())).unwrap_or_else(|| PathBuf::from("mpicc"))
 }
 
 /// Where the shell would find a program.
