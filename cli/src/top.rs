@@ -43,7 +43,7 @@ use metric::Metric;
 use palette::{Palette, Theme};
 use session::{Session, Subject};
 
-/// Watch a recording in the terminal, live or replayed, or the clusters that a server receives; ? shows the keys
+/// Watch a recording, or the clusters of a receiver, in the terminal; ? shows the keys
 ///
 /// RECORDING may also be the directory of `meikyo serve --ingest`, or the address of such a server: its clusters are
 /// shown beside each other.
