@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::running::{meikyo, ring, text};
 
@@ -209,15 +210,26 @@ fn traced(home: &Path, compiler: &str, mpi: &str, source: &str, name: &str) -> O
     command.arg("./program").output().unwrap()
 }
 
+/// A program that was traced with each MPI that is here: its name, where, and what was said.
+fn traced_with_both(
+    compiler: &str,
+    program: &str,
+    file: &str,
+) -> Vec<(&'static str, TempDir, Output)> {
+    let of = |mpi: &str| format!("{compiler}.{mpi}");
+    let here = MPIS.into_iter().filter(|mpi| has(&format!("mpirun.{mpi}")) && has(&of(mpi)));
+    here.map(|mpi| {
+        let home = tempfile::tempdir().unwrap();
+        let output = traced(home.path(), &of(mpi), mpi, program, file);
+        assert!(output.status.success(), "{mpi}: {}", text(&output));
+        (mpi, home, output)
+    })
+    .collect()
+}
+
 #[test]
 fn what_a_program_in_c_calls_is_written_down_with_both_mpis() {
-    for mpi in MPIS {
-        if !has(&format!("mpicc.{mpi}")) || !has(&format!("mpirun.{mpi}")) {
-            continue;
-        }
-        let home = tempfile::tempdir().unwrap();
-        let output = traced(home.path(), &format!("mpicc.{mpi}"), mpi, KNOWN_C, "known.c");
-        assert!(output.status.success(), "{mpi}: {}", text(&output));
+    for (mpi, home, output) in traced_with_both("mpicc", KNOWN_C, "known.c") {
         let told: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(told["ranks"], 4, "{told}");
         assert!(told["bytes_per_call"].as_f64().unwrap() <= 40.0, "{told}");
@@ -284,13 +296,7 @@ end program
 
 #[test]
 fn what_a_program_in_fortran_calls_is_written_down_with_both_mpis() {
-    for mpi in MPIS {
-        if !has(&format!("mpif90.{mpi}")) || !has(&format!("mpirun.{mpi}")) {
-            continue;
-        }
-        let home = tempfile::tempdir().unwrap();
-        let output = traced(home.path(), &format!("mpif90.{mpi}"), mpi, KNOWN_FORTRAN, "known.f90");
-        assert!(output.status.success(), "{mpi}: {}", text(&output));
+    for (mpi, home, _) in traced_with_both("mpif90", KNOWN_FORTRAN, "known.f90") {
         for own in 0..4 {
             let (next, before) = ((own + 1) % 4, (own + 3) % 4);
             let lines = written(&home.path().join("trace"), own);

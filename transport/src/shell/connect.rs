@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use meikyo_units::Bytes;
+use meikyo_units::{Bytes, in_one_line};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -45,7 +45,7 @@ impl fmt::Debug for Target {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The receiver's name is none, or the address is not reachable.
-    #[error("cannot connect to `{authority}`: {source}")]
+    #[error("cannot connect to `{authority}`")]
     Tcp {
         /// Name or address and port.
         authority: String,
@@ -138,7 +138,7 @@ impl Connecting {
         let thread =
             std::thread::Builder::new().name("uplink-connect".into()).spawn(move || {
                 // Who waited may be gone.
-                drop(told.send(connect(&target).map_err(|error| error.to_string())));
+                drop(told.send(connect(&target).map_err(|error| in_one_line(&error))));
                 drop(told);
                 wake(&waker);
             })?;

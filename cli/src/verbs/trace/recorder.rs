@@ -6,8 +6,19 @@ use std::process::Command;
 
 use meikyo_console::failure::Failure;
 
-/// What it is built from.
-const SOURCE: &str = include_str!("recorder.c");
+/// What it is built from; the first includes the others.
+const SOURCES: [(&str, &str); 10] = [
+    ("recorder.c", include_str!("recorder/recorder.c")),
+    ("text.h", include_str!("recorder/text.h")),
+    ("calls.h", include_str!("recorder/calls.h")),
+    ("communicators.h", include_str!("recorder/communicators.h")),
+    ("requests.h", include_str!("recorder/requests.h")),
+    ("messages.h", include_str!("recorder/messages.h")),
+    ("persistent.h", include_str!("recorder/persistent.h")),
+    ("waiting.h", include_str!("recorder/waiting.h")),
+    ("collectives.h", include_str!("recorder/collectives.h")),
+    ("groups.h", include_str!("recorder/groups.h")),
+];
 
 /// The compiler of the MPI that a command belongs to: where several are installed, its name says which.
 pub(super) fn compiler_of(command: &OsStr) -> PathBuf {
@@ -45,7 +56,9 @@ fn found(program: &OsStr) -> Option<PathBuf> {
 pub(super) fn build(mpicc: &Path, directory: &Path) -> Result<PathBuf, Failure> {
     let source = directory.join("recorder.c");
     let library = directory.join("recorder.so");
-    std::fs::write(&source, SOURCE)?;
+    for (name, text) in SOURCES {
+        std::fs::write(directory.join(name), text)?;
+    }
     let output = Command::new(mpicc)
         .args(["-O2", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-o"])
         .args([library.as_path(), source.as_path()])
