@@ -100,35 +100,37 @@ describe("live", () => {
     await addressed(page, /\.\./);
     const { fromUs, toUs } = await shownWindow(page);
     const cells = page.locator("tr", { has: page.locator("td", { hasText: "node003 eth0" }) }).locator("td");
+    // A reading this near to an edge of the window may be in a pixel on either side of it.
+    const edgeUs = 250e3;
     const iso = (us: number): string => new Date(us / 1000).toISOString();
-    // Independent of server and page: the command line reads the same readings as rates.
-    const lines = run([
-      "query",
-      on.measuring.recording,
-      "interfaces",
-      "--device",
-      "node003",
-      "--label",
-      "interface=eth0",
-      "--columns",
-      "out_octets",
-      "--rate",
-      "--from",
-      iso(fromUs),
-      "--to",
-      iso(toUs),
-      "--json",
-    ])
-      .trim()
-      .split("\n")
-      .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    const rates = lines
-      .map((line) => line["out_octets_per_s"])
-      .filter((rate): rate is number => typeof rate === "number");
-    expect(rates.length).toBeGreaterThan(80);
-    // A reading on either edge of the window may be in a pixel that lies outside.
-    const [least, most] = [rates.slice(1, -1), rates].map((some) => Math.max(...some) * 8) as [number, number];
+    // Independent of server and page: the command line reads the same readings as rates, when all of the window are written.
+    const readings = await until("the recording holds readings of the window and after it", async () => {
+      const lines = run([
+        "query",
+        on.measuring.recording,
+        "interfaces",
+        "--device",
+        "node003",
+        "--label",
+        "interface=eth0",
+        "--columns",
+        "time,out_octets",
+        "--rate",
+        "--from",
+        iso(fromUs - 4 * edgeUs),
+        "--json",
+      ])
+        .trim()
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line) as { time: string; out_octets_per_s: number | null })
+        .map(({ time, out_octets_per_s: rate }) => ({ timeUs: Date.parse(time) * 1000, rate: rate ?? 0 }));
+      return lines.some(({ timeUs }) => timeUs > toUs + edgeUs) && lines;
+    });
+    const within = (beyondUs: number): number[] =>
+      readings.filter(({ timeUs }) => timeUs > fromUs - beyondUs && timeUs < toUs + beyondUs).map(({ rate }) => rate);
+    expect(within(-edgeUs).length).toBeGreaterThan(80);
+    const [least, most] = [within(-edgeUs), within(edgeUs)].map((some) => Math.max(...some) * 8) as [number, number];
     // While the window is still being read the greatest of what came so far stands there.
     await until(`the table shows ${least} to ${most} bit/s`, async () => {
       const words = ((await cells.nth(4).textContent()) ?? "").split("\u202f");
