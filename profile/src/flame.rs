@@ -4,15 +4,15 @@
 //! called. Samples are counted by stack first and named afterwards, so that the work of a sample does not
 //! grow with its stack, and each address is looked up once.
 
-#![expect(clippy::disallowed_types, reason = "nodes are put in order before anybody sees them")]
+use std::collections::BTreeMap;
 
-use std::collections::{BTreeMap, HashMap};
-
+use hashbrown::HashMap;
 use meikyo_recording::read::Problem;
 use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::kernel::KERNEL;
+use crate::reading::alike::Alike;
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
 use crate::reading::{Goes, Name, Reading, Seen};
 use crate::report::{Loss, losses, walls, wider};
@@ -40,6 +40,11 @@ impl Grouped {
     /// Every way to group.
     pub const ALL: [Self; 6] =
         [Self::Together, Self::Thread, Self::Process, Self::Cpu, Self::Host, Self::Job];
+
+    /// Whether samples of a block are of one group, whatever their threads and times are.
+    const fn is_of_a_block(self) -> bool {
+        matches!(self, Self::Together | Self::Cpu | Self::Host)
+    }
 
     /// One word for programs.
     pub const fn word(self) -> &'static str {
@@ -236,21 +241,27 @@ impl<'a> Met<'a> {
     ) -> Result<(u64, Option<(i64, i64)>), FlameError> {
         let (before, mut span) = (self.samples, None);
         let limit = self.options.samples_max;
-        reading.samples(wanted, |reading, seen| {
-            self.samples += 1;
+        let mut take = |reading: &mut Reading<'_>, alike: &Alike<'_>| {
+            let Alike { seen, count, until, .. } = alike;
+            self.samples += count;
             if self.samples > limit {
                 return Goes::NoFurther;
             }
-            span = wider(span, seen.time);
+            span = wider(wider(span, seen.time), *until);
             let group = group_of(reading, seen, self.options.grouped);
             let group = group.map_or(0, |group| self.groups.number(&group));
-            let stack = self.stacks.number_of(reading, seen);
-            self.counts.entry((group, stack)).or_default()[side] += 1;
+            let stack = self.stacks.number_of_alike(reading, alike);
+            self.counts.entry((group, stack)).or_default()[side] += count;
             if self.options.shape == Shape::InTime {
                 self.in_time.push((group, seen.time, stack));
             }
             Goes::On
-        })?;
+        };
+        if self.options.shape != Shape::InTime && self.options.grouped.is_of_a_block() {
+            reading.alike(wanted, take)?;
+        } else {
+            reading.samples(wanted, |reading, seen| take(reading, &Alike::one(*seen)))?;
+        }
         if self.samples > limit {
             return Err(FlameError::TooMany { limit });
         }

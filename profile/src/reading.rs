@@ -1,5 +1,6 @@
 //! Reading a profile: its samples, and what explains them.
 
+pub(crate) mod alike;
 mod passes;
 pub(crate) mod stacks;
 

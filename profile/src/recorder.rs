@@ -38,6 +38,16 @@ const CLOCK_STEP: u64 = 1_000_000;
 /// The shortest span that blocks are of.
 const PACE_MIN: Nanos = Nanos::from_millis(50);
 
+/// The kernel has written a sample this long after its time at the latest.
+const WRITTEN_WITHIN: Nanos = Nanos::from_millis(10);
+
+/// How long after a second its samples are taken from the kernel: at least, and how far hosts are apart in that.
+const BEHIND_MIN: Nanos = Nanos::from_millis(20);
+const BEHIND_APART: Nanos = Nanos::from_millis(256);
+
+/// The least span that is observed and governed by: a second, as near as turns come.
+const OBSERVED_LEAST: Nanos = Nanos::from_millis(900);
+
 /// How often the perf maps of processes that run are read.
 const MAPS_EVERY: Nanos = Nanos::from_secs(60);
 
@@ -125,6 +135,8 @@ pub struct Recorder {
     /// The span that blocks are of while somebody watches; `None` for whole seconds.
     pace: Option<Nanos>,
     next_turn: u64,
+    /// How long after a second its samples are taken from the kernel.
+    behind: Nanos,
     retell_every: Option<Nanos>,
     retell_at: u64,
     maps_at: u64,
@@ -187,6 +199,7 @@ impl Recorder {
             offset: clock::offset(),
             pace: None,
             next_turn: clock::monotonic(),
+            behind: behind(&options.host),
             retell_every: options.retell_every,
             retell_at: u64::MAX,
             maps_at: 0,
@@ -265,7 +278,7 @@ impl Recorder {
         self.write_rate("start", None);
         let at = clock::monotonic();
         self.rate_changed.0 = second_of(self.wall(at));
-        self.next_turn = at + self.turn_every();
+        self.next_turn = self.turn_after(at);
         self.observed = Observed { at, own: clock::process_cpu(), samples: 0 };
         Ok(())
     }
@@ -287,17 +300,18 @@ impl Recorder {
     /// # Errors
     /// When the kernel refuses another rate, or rows do not fit into a block.
     pub fn turn(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        let began = clock::monotonic();
         self.drain(sink)?;
         let now = clock::monotonic();
         // From turn to turn, so that none comes later than the one before.
-        self.next_turn = (self.next_turn + self.turn_every()).max(now);
+        self.next_turn = self.turn_after(self.next_turn).max(now);
         // A CPU on which nothing ran since has no later sample that ends its block.
-        let over = self.wall(now.saturating_sub(self.turn_every()));
+        let over = self.wall(began.saturating_sub(WRITTEN_WITHIN.get()));
         self.end_seconds(second_of(over), sink)?;
         if self.pace.is_some() {
             self.end_blocks(sink)?;
         }
-        if now - self.observed.at >= Nanos::SECOND.get() {
+        if now - self.observed.at >= OBSERVED_LEAST.get() {
             self.compare_clocks();
             self.govern(now)?;
             if now >= self.retell_at {
@@ -399,6 +413,17 @@ impl Recorder {
     fn turn_every(&self) -> u64 {
         let longest = self.sampler.drain_every();
         self.pace.map_or(longest, |pace| pace.clamp(PACE_MIN, longest.max(PACE_MIN))).get()
+    }
+
+    /// When the turn after the one at `at` is. Those of whole seconds come soon after a second is over, so that its
+    /// samples do not wait for most of the next one; how soon is a matter of the host, so that not all send at once.
+    fn turn_after(&self, at: u64) -> u64 {
+        let every = self.turn_every();
+        if every != Nanos::SECOND.get() {
+            return at + every;
+        }
+        let into = self.wall(at).wrapping_sub(self.behind.get().cast_signed());
+        at + every - into.rem_euclid(every.cast_signed()).unsigned_abs()
     }
 
     /// Hands on blocks of this span from now on, for whoever watches, or of whole seconds again. Each sample is
@@ -581,6 +606,12 @@ struct Over {
 }
 
 /// The second that an instant is of.
+/// How long after a second a host takes its samples from the kernel.
+fn behind(host: &str) -> Nanos {
+    let of_name = host.bytes().fold(0_u8, |sum, octet| sum.wrapping_mul(31).wrapping_add(octet));
+    BEHIND_MIN + Nanos::new(BEHIND_APART.get() / 256 * u64::from(of_name))
+}
+
 fn second_of(ns: i64) -> i64 {
     ns.div_euclid(1_000_000_000)
 }

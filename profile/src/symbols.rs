@@ -5,6 +5,7 @@
 //! function is looked up once whatever process it was met in ([`Symbols`]).
 
 mod address_spaces;
+mod debug_files;
 mod files;
 pub mod perf_map;
 mod told;

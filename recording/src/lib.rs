@@ -70,7 +70,7 @@ pub use batch::{Batch, Symbol};
 pub use format::Kind;
 pub use log::packed::delta::{DeltaDecoder, DeltaEncoder};
 pub use origin::{Arrived, Origin, Received, Source};
-pub use packed::{Gather, PackError, PackedRows, Packer, UnpackError};
+pub use packed::{CodedReader, CodedRows, Gather, PackError, PackedRows, Packer, UnpackError};
 pub use read::{ReadCost, ReadError, Recording, Scan, Selection};
 pub use retention::Keep;
 pub use schema::{Column, ColumnKind, Meaning, SchemaError, TableSchema};

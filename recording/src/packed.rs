@@ -9,6 +9,7 @@
 //! A block names its table and the columns that it was written with, so that a reader whose table
 //! has other columns finds those that both know by their names.
 
+mod coded;
 mod gather;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,7 @@ pub use crate::log::packed::{PackError, UnpackError};
 use crate::log::{Codec, FrameHeader, Ordinal, decode_rows};
 use crate::origin::Origin;
 use crate::schema::{Column, ColumnKind, Meaning, TableSchema};
+pub use coded::{CodedReader, CodedRows};
 pub use gather::Gather;
 
 /// A block of rows of one table.
@@ -190,7 +192,8 @@ impl PackedRows {
             texts.push(text.to_owned());
             u64::try_from(texts.len() - 1).ok()
         };
-        let rows = packed::unpack(&self.payload, schema, number, &mut plain)?;
+        let mut sections = packed::SectionReader::default();
+        let rows = packed::unpack(&self.payload, schema, number, &mut sections, &mut plain)?;
         let mut batch = Batch::new(0, schema);
         let read = decode_rows(&plain, rows, schema, &mut batch);
         read.ok_or(UnpackError::Malformed { what: "a text is damaged" })?;

@@ -162,6 +162,7 @@ pub struct SegmentReader {
     payload: Vec<u8>,
     /// The rows of packed rows, as those of the codec of rows.
     plain: Vec<u8>,
+    sections: packed::SectionReader,
     /// Octets of the frame before, where it was not wanted; 0 where it was.
     skipped: u64,
     /// Octets read from the file, as far as they were looked at.
@@ -205,6 +206,7 @@ impl SegmentReader {
             symbols: Symbols::default(),
             payload: Vec::new(),
             plain: Vec::new(),
+            sections: packed::SectionReader::default(),
             skipped: 0,
             bytes_read: 0,
             ending: Ending::default(),
@@ -424,8 +426,8 @@ impl SegmentReader {
             return Ok(true);
         }
         let schema = &self.head.tables[header.table];
-        let Self { payload, plain, symbols, .. } = self;
-        match packed::unpack(payload, schema, |text| symbols.intern(text), plain) {
+        let Self { payload, plain, symbols, sections, .. } = self;
+        match packed::unpack(payload, schema, |text| symbols.intern(text), sections, plain) {
             Ok(rows) if rows == header.rows => Ok(false),
             Err(UnpackError::Version { .. }) => {
                 self.ending.unknown_frames += 1;
@@ -468,6 +470,12 @@ impl SegmentReader {
         let is_packed = header.codec == Codec::Packed;
         let payload = is_packed.then(|| self.payload.clone())?;
         PackedRows::received(payload, header.payload_crc).ok()
+    }
+
+    /// Counts the packed rows that were returned last as ones whose payload does not fit: for who reads them by
+    /// themselves, see [`SegmentReader::packed_rows`].
+    pub fn count_unfit(&mut self) {
+        self.ending.unfit_frames += 1;
     }
 
     fn misfit(&self, sequence: u64) -> ReadSegmentError {

@@ -21,6 +21,27 @@ impl Reading<'_> {
         wanted: &Wanted,
         mut take: impl FnMut(&mut Self, &Seen<'_>) -> Goes,
     ) -> Result<(), ReadError> {
+        self.each_file(
+            wanted,
+            &mut take,
+            |reading, rows, take| reading.samples_of(rows, wanted, take),
+            |reading, segment, take| reading.samples_in(segment, wanted, take),
+        )
+    }
+
+    /// Goes through the files that wanted samples can be in: `of_rows` takes rows of Parquet files, `of_segment` a
+    /// segment, and says what is wrong with it if anything.
+    pub(super) fn each_file<T>(
+        &mut self,
+        wanted: &Wanted,
+        take: &mut T,
+        of_rows: impl Fn(&mut Self, &RecordBatch, &mut T) -> Goes,
+        of_segment: impl Fn(
+            &mut Self,
+            SegmentFile,
+            &mut T,
+        ) -> Result<(Goes, Option<String>), ReadSegmentError>,
+    ) -> Result<(), ReadError> {
         let table = self.recording.table(samples::NAME)?;
         let files = Files { table: Some(samples::NAME), hours: hours(wanted) };
         let listing = self.recording.listing(&files)?;
@@ -28,7 +49,7 @@ impl Reading<'_> {
         for file in listing.parquet {
             let mut scan = self.recording.scan_file(file, table.clone(), &wanted.selection())?;
             for rows in scan.by_ref() {
-                if self.samples_of(&rows?, wanted, &mut take) == Goes::NoFurther {
+                if of_rows(self, &rows?, take) == Goes::NoFurther {
                     return Ok(());
                 }
             }
@@ -36,7 +57,7 @@ impl Reading<'_> {
         }
         for segment in listing.segments {
             let path = segment.path.clone();
-            match self.samples_in(segment, wanted, &mut take) {
+            match of_segment(self, segment, take) {
                 Ok((Goes::On, problem)) => {
                     self.problems.extend(problem.map(|what| Problem { path, what }));
                 }
@@ -83,7 +104,7 @@ impl Reading<'_> {
         Ok((Goes::On, reader.problem(ends_with)))
     }
 
-    fn samples_of_frame<'a>(
+    pub(super) fn samples_of_frame<'a>(
         &mut self,
         batch: &Batch,
         columns: &Columns,
@@ -118,7 +139,7 @@ impl Reading<'_> {
     }
 
     /// The samples among rows of a Parquet file, of which those of wanted hosts and times were chosen.
-    fn samples_of(
+    pub(super) fn samples_of(
         &mut self,
         rows: &RecordBatch,
         wanted: &Wanted,
@@ -151,7 +172,7 @@ impl Reading<'_> {
 }
 
 /// Where the columns of samples stand in a segment, which may be of an earlier program.
-struct Columns {
+pub(super) struct Columns {
     host: Option<usize>,
     cpu: Option<usize>,
     tid: Option<usize>,
@@ -162,7 +183,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(table: &TableSchema) -> Self {
+    pub(super) fn of(table: &TableSchema) -> Self {
         Self {
             host: table.column(samples::HOST.name()),
             cpu: table.column(samples::CPU.name()),
@@ -176,7 +197,7 @@ impl Columns {
 }
 
 /// The least time and the first that is not wanted any more, ns since the epoch.
-fn ends(wanted: &Wanted) -> [i64; 2] {
+pub(super) fn ends(wanted: &Wanted) -> [i64; 2] {
     let from = wanted.from.map_or(i64::MIN, |from| from.as_nanos());
     [from, wanted.until.map_or(i64::MAX, |until| until.as_nanos())]
 }

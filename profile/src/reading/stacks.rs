@@ -4,14 +4,11 @@
 //! has mapped it stays what it is. So samples are told apart by process, the number of changes before
 //! them, address and callers, and only what is new of that is looked at closer.
 
-#![expect(
-    clippy::disallowed_types,
-    reason = "numbers are given in the order in which samples come"
-)]
-
-use std::collections::HashMap;
 use std::hash::Hash;
 
+use hashbrown::{HashMap, HashTable};
+
+use super::alike::{Alike, stack_hash};
 use super::{Reading, Seen, Where};
 use crate::block::read_stack;
 use crate::kernel::KERNEL_BEGIN;
@@ -62,6 +59,28 @@ struct Key {
     callers: u32,
 }
 
+/// Texts of callers by number.
+#[derive(Debug, Default)]
+struct Texts {
+    numbers: HashTable<u32>,
+    texts: Vec<(u64, Box<str>)>,
+}
+
+impl Texts {
+    /// The number of a text whose [`stack_hash`] is given.
+    fn number(&mut self, text: &str, hash: u64) -> u32 {
+        let Self { numbers, texts } = self;
+        let is_it = |number: &u32| *texts[index(*number)].1 == *text;
+        if let Some(&number) = numbers.find(hash, is_it) {
+            return number;
+        }
+        let number = u32::try_from(texts.len()).expect("fewer stacks than samples");
+        texts.push((hash, text.into()));
+        numbers.insert_unique(hash, number, |number| texts[index(*number)].0);
+        number
+    }
+}
+
 /// The stacks that were met.
 #[derive(Debug)]
 pub(crate) struct Stacks {
@@ -69,7 +88,7 @@ pub(crate) struct Stacks {
     places: Numbered<Where>,
     /// Numbers of places, the innermost first.
     stacks: Numbered<Box<[u32]>>,
-    texts: HashMap<Box<str>, u32>,
+    texts: Texts,
     known: HashMap<Key, u32>,
     /// Each process by its host, with when what it had mapped changed.
     spaces: HashMap<(usize, u64), (u32, Vec<i64>)>,
@@ -83,7 +102,7 @@ impl Stacks {
             callers,
             places: Numbered::new(),
             stacks: Numbered::new(),
-            texts: HashMap::new(),
+            texts: Texts::default(),
             known: HashMap::new(),
             spaces: HashMap::new(),
             kernels: HashMap::new(),
@@ -93,13 +112,24 @@ impl Stacks {
     /// The number of a sample's stack.
     pub(crate) fn number_of(&mut self, reading: &Reading<'_>, seen: &Seen<'_>) -> u32 {
         let text = if self.callers == Callers::Kept { seen.stack } else { "" };
-        let callers = match self.texts.get(text) {
-            Some(&number) => number,
-            None => {
-                let number = u32::try_from(self.texts.len()).expect("fewer stacks than samples");
-                *self.texts.entry(text.into()).or_insert(number)
-            }
-        };
+        self.number(reading, seen, (text, stack_hash(text)))
+    }
+
+    /// The number of the stack of some samples.
+    pub(crate) fn number_of_alike(&mut self, reading: &Reading<'_>, alike: &Alike<'_>) -> u32 {
+        match self.callers {
+            Callers::Kept => self.number(reading, &alike.seen, (alike.seen.stack, alike.hash)),
+            Callers::LeftOut => self.number_of(reading, &alike.seen),
+        }
+    }
+
+    fn number(
+        &mut self,
+        reading: &Reading<'_>,
+        seen: &Seen<'_>,
+        (text, hash): (&str, u64),
+    ) -> u32 {
+        let callers = self.texts.number(text, hash);
         let next = u32::try_from(self.spaces.len()).expect("fewer processes than samples");
         let changes_of = || reading.changes(seen.process());
         let space = self.spaces.entry((seen.host, seen.pid));

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use blazesym::MaybeDefault;
-use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::source::{Kernel, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 
+use super::debug_files::DebugFiles;
 use super::{MappedFile, Place};
 use crate::existing::build_id_in;
 use crate::kernel::{Elsewhere, KERNEL, KERNEL_BEGIN, KernelFacts};
@@ -91,6 +92,7 @@ const KEPT_MAX: usize = 2_000_000;
 #[derive(Debug)]
 pub struct Symbols {
     symbolizer: Symbolizer,
+    debug_files: DebugFiles,
     /// The file to read, or why there is none.
     files: BTreeMap<MappedFile, Result<PathBuf, Unnamed>>,
     known: BTreeMap<Place, Function>,
@@ -104,6 +106,7 @@ impl Symbols {
         let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
         Self {
             symbolizer: symbolizer.build(),
+            debug_files: DebugFiles::of_this_host(),
             files: BTreeMap::new(),
             known: BTreeMap::new(),
             kernel: BTreeMap::new(),
@@ -146,7 +149,10 @@ impl Symbols {
                 _ => found(&file),
             });
             let names = match path {
-                Ok(path) => names_in(&self.symbolizer, Elf::new(&*path), &offsets),
+                Ok(path) => {
+                    let of_file = (path.as_path(), file.build_id.as_deref());
+                    self.debug_files.names_in(&self.symbolizer, of_file, &offsets)
+                }
                 Err(unnamed) => vec![Err(*unnamed); offsets.len()],
             };
             for (offset, name) in offsets.into_iter().zip(names) {
@@ -244,22 +250,6 @@ fn found(mapped: &MappedFile) -> Result<PathBuf, Unnamed> {
         }
     };
     if is_the_same { Ok(path.to_owned()) } else { Err(Unnamed::OtherFile) }
-}
-
-/// The names of the functions at some offsets of a file.
-pub(super) fn names_in(
-    symbolizer: &Symbolizer,
-    file: Elf,
-    offsets: &[u64],
-) -> Vec<Result<Rc<str>, Unnamed>> {
-    let source = Source::Elf(file);
-    let found = symbolizer.symbolize(&source, Input::FileOffset(offsets)).unwrap_or_default();
-    let mut found = found.into_iter();
-    let name = |_: &u64| {
-        let symbol = found.next().and_then(|symbol| symbol.into_sym());
-        symbol.map(|symbol| Rc::from(&*symbol.name)).ok_or(Unnamed::NoSymbol)
-    };
-    offsets.iter().map(name).collect()
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use blazesym::SymType;
 use blazesym::inspect::{Inspector, source as inspect};
-use blazesym::symbolize::Symbolizer;
-use blazesym::symbolize::source::Elf;
+use blazesym::symbolize::{Input, Symbolizer};
 use meikyo_recording::{PackError, PackedRows, Packer};
 
-use super::files::{Unnamed, names_in};
+use super::Unnamed;
+use super::debug_files::{by_symbols, named};
 use crate::block::FILLED;
 use crate::existing::build_id_in;
 use crate::kernel::KernelFacts;
@@ -87,13 +87,11 @@ fn functions_in(file: &Path) -> Vec<FileFunction> {
     // Named as they are where the file is at hand.
     let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
     let offsets: Vec<u64> = found.keys().copied().collect();
-    let mut named = Elf::new(file);
-    named.debug_syms = false;
-    let names = names_in(&symbolizer.build(), named, &offsets);
-    let named = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
+    let names = named(&symbolizer.build(), by_symbols(file), Input::FileOffset(&offsets));
+    let functions = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
         Some(FileFunction { offset, size, name: cut(&name.ok()?).into() })
     });
-    in_order(named.collect())
+    in_order(functions.collect())
 }
 
 fn cut(name: &str) -> &str {
@@ -203,9 +201,8 @@ mod tests {
         let middles = middles.map(|function| function.offset + function.size / 2);
         let offsets: Vec<u64> = middles.filter(is_of_one).collect();
         // Debug information has shorter names; hosts tell those of the table of symbols.
-        let mut by_symbols = Elf::new(&own);
-        by_symbols.debug_syms = false;
-        let expected = names_in(&symbolizer.build(), by_symbols, &offsets);
+        let own = by_symbols(&own);
+        let expected = named(&symbolizer.build(), own, Input::FileOffset(&offsets));
         let found: Vec<_> =
             offsets.iter().map(|offset| told.name(&build_id, *offset).unwrap()).collect();
         let differing: Vec<_> = found.iter().zip(&expected).filter(|(a, b)| a != b).collect();

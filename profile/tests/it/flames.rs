@@ -134,6 +134,74 @@ fn every_path_has_the_samples_that_went_through_it() {
     }
 }
 
+/// Blocks as hosts send them, each of one CPU and some seconds; within one of them a process executes another program,
+/// whose functions have no names.
+#[test]
+fn blocks_that_are_counted_as_a_whole_have_what_their_samples_have_one_by_one() {
+    const EXECUTED: i64 = 205;
+    let samples = samples();
+    let mut written = Written::new();
+    for host in ["a", "b"] {
+        for pid in [7, 8] {
+            written.thread(host, 10, ("there", "solver"), [pid, pid]);
+            (0..4).for_each(|function| {
+                let name = format!("f{function}");
+                written.made(host, 11, pid, (0x5000 + 16 * function, &name));
+            });
+        }
+    }
+    written.thread("b", EXECUTED, ("exec", "other"), [8, 8]);
+    written.end_block();
+    // Process 7 has two threads more, on a CPU of their own.
+    let cpu_of = |second: i64| u64::from(second % 4 == 0);
+    for of_block in samples.chunks(20) {
+        for (host, cpu) in [("a", 0), ("a", 1), ("b", 0), ("b", 1)] {
+            for (of, second, pid, stack) in of_block {
+                if *of != host || cpu_of(*second) != cpu {
+                    continue;
+                }
+                let (own, callers) = stack.split_last().unwrap();
+                let callers: Vec<_> =
+                    callers.iter().map(|at| format!("{:x}", address(*at, *second) + 1)).collect();
+                let words = [("host", host), ("stack", &callers.join(";"))];
+                let tid = if *pid == 7 { 7 + second.unsigned_abs() % 3 * 100 } else { *pid };
+                let own = address(*own, *second);
+                let numbers = [("cpu", cpu), ("pid", *pid), ("tid", tid), ("address", own)];
+                written.row(samples::NAME, *second, &words, &numbers);
+            }
+            written.end_block();
+        }
+    }
+    let recording = written.recording();
+    let named = |side: &dyn Fn(&Sample) -> bool| {
+        let nameless = |(host, second, pid, _): &Sample| {
+            *host == "b" && *pid == 8 && *second >= EXECUTED
+        };
+        let mut totals = counted(&samples, |of| [u64::from(side(of) && !nameless(of)), 0], false);
+        for (_, _, _, stack) in samples.iter().filter(|of| side(of) && nameless(of)) {
+            for length in 1..=stack.len() {
+                let path = vec!["[unknown]".to_owned(); length];
+                let (own, total) = totals.entry(path).or_default();
+                total[0] += 1;
+                own[0] += u64::from(length == stack.len());
+            }
+        }
+        totals
+    };
+    let ask = |wanted: Wanted| totals(&tree(&recording, &FlameOptions { wanted, ..ALL }));
+    let second = |second: i64| Some(WallTime::from_nanos(second * SECOND));
+    assert_eq!(ask(Wanted::EVERYTHING), named(&|_| true));
+    let wanted = Wanted { from: second(109), until: second(311), ..Wanted::EVERYTHING };
+    assert_eq!(ask(wanted), named(&|of| (109..311).contains(&of.1)));
+    let wanted = Wanted { cpus: [1].into(), hosts: vec!["b".to_owned()], ..Wanted::EVERYTHING };
+    assert_eq!(ask(wanted), named(&|of| cpu_of(of.1) == 1 && of.0 == "b"));
+    let wanted = Wanted { pids: [7].into(), ..Wanted::EVERYTHING };
+    assert_eq!(ask(wanted), named(&|of| of.2 == 7));
+    let options = FlameOptions { samples_max: 299, ..ALL };
+    let refused = flame(&recording, &mut Symbols::of_this_host(), &options);
+    assert!(matches!(refused, Err(FlameError::TooMany { limit: 299 })), "{refused:?}");
+}
+
 #[test]
 fn samples_of_a_host_are_a_tree_for_each_thread_where_that_is_wanted() {
     let samples = samples();

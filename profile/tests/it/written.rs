@@ -5,7 +5,7 @@ use std::path::Path;
 use meikyo_profile::STREAM;
 use meikyo_profile::tables::{all, jit_symbols, mappings, samples, threads};
 use meikyo_recording::{
-    ColumnKind, Kind, Packer, Recording, StreamOptions, StreamWriter, WhenFull,
+    ColumnKind, Kind, PackedRows, Packer, Recording, StreamOptions, StreamWriter, WhenFull,
 };
 use tempfile::TempDir;
 
@@ -15,12 +15,13 @@ pub(crate) const SECOND: i64 = 1_000_000_000;
 pub(crate) struct Written {
     directory: TempDir,
     packers: Vec<Packer>,
+    blocks: Vec<PackedRows>,
 }
 
 impl Written {
     pub(crate) fn new() -> Self {
         let packers = all().into_iter().map(Packer::new).collect();
-        Self { directory: tempfile::tempdir().unwrap(), packers }
+        Self { directory: tempfile::tempdir().unwrap(), packers, blocks: Vec::new() }
     }
 
     /// A row: table, time in s, words by column, numbers by column.
@@ -79,17 +80,20 @@ impl Written {
         self.row(jit_symbols::NAME, time, &[("host", host), ("name", name)], &numbers);
     }
 
+    /// Ends a block: rows that are written from now on are in other ones.
+    pub(crate) fn end_block(&mut self) {
+        let filled = self.packers.iter_mut().filter_map(|packer| packer.pack().ok());
+        self.blocks.extend(filled);
+    }
+
     /// The recording.
     pub(crate) fn recording(&mut self) -> Recording {
         let options =
             StreamOptions { compact: false, when_full: WhenFull::Wait, ..StreamOptions::COLLECTOR };
+        self.end_block();
         let dir: &Path = self.directory.path();
         let mut writer = StreamWriter::open(dir, Kind::Measured, STREAM, all(), options).unwrap();
-        for packer in &mut self.packers {
-            if packer.batch().rows() > 0 {
-                writer.packed(packer.pack().unwrap()).unwrap();
-            }
-        }
+        self.blocks.drain(..).for_each(|block| writer.packed(block).unwrap());
         writer.close().unwrap();
         Recording::open(dir).unwrap()
     }

@@ -94,17 +94,17 @@ pub(super) struct TableFrames<'a> {
 impl TableFrames<'_> {
     /// Reads the payload of a frame as one of the codec of rows; whether its checksum is right, and
     /// packed rows could be unpacked.
-    pub(super) fn read(&self, frame: &Frame, payload: &mut Vec<u8>) -> Result<bool, CompactError> {
-        if !read_payload(self.file, frame, payload).map_err(system("read", self.segment))? {
+    pub(super) fn read(&self, frame: &Frame, payload: &mut Payload) -> Result<bool, CompactError> {
+        let Payload { octets, packed, sections } = payload;
+        let into = if frame.is_packed { &mut *packed } else { &mut *octets };
+        if !read_payload(self.file, frame, into).map_err(system("read", self.segment))? {
             return Ok(false);
         }
         if !frame.is_packed {
             return Ok(true);
         }
-        let mut plain = Vec::new();
         let number = |text: &str| self.texts.numbers.get(text).copied();
-        let rows = packed::unpack(payload, self.schema, number, &mut plain);
-        *payload = plain;
+        let rows = packed::unpack(packed, self.schema, number, sections, octets);
         Ok(rows.is_ok_and(|rows| rows == frame.rows()))
     }
 
@@ -116,6 +116,15 @@ impl TableFrames<'_> {
     ) -> Option<Vec<ColumnView<'p>>> {
         columns_of(payload, frame.rows(), self.schema)
     }
+}
+
+/// The payload of one frame after another.
+#[derive(Debug, Default)]
+pub(super) struct Payload {
+    /// As one of the codec of rows.
+    pub(super) octets: Vec<u8>,
+    packed: Vec<u8>,
+    sections: packed::SectionReader,
 }
 
 /// Reads the payload of a frame as it is; whether its checksum is right.
@@ -134,10 +143,12 @@ pub(super) fn number_texts(
     (texts, received): (&mut Texts, &mut Received),
 ) -> Result<(), CompactError> {
     let (mut payload, mut plain) = (Vec::new(), Vec::new());
+    let mut sections = packed::SectionReader::default();
     for frame in frames.iter().filter(|frame| frame.is_packed) {
         if read_payload(file, frame, &mut payload).map_err(system("read", segment))? {
             // What is wrong with it is told when its rows are read.
-            drop(packed::unpack(&payload, schema, |text| texts.intern(text), &mut plain));
+            let number = |text: &str| texts.intern(text);
+            drop(packed::unpack(&payload, schema, number, &mut sections, &mut plain));
             let origin = packed::Prefix::read(&payload).ok().and_then(|prefix| prefix.origin);
             origin.iter().for_each(|origin| received.add(origin));
         }

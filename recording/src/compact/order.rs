@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::frames::TableFrames;
+use super::frames::{Payload, TableFrames};
 use super::{CompactError, misfit, sort_columns};
 use crate::layout::hour_of;
 use crate::log::ColumnView;
@@ -110,7 +110,8 @@ impl SeriesIndex {
         let mut series = Vec::new();
         let none = ColumnFacts { full: true, all_null: true };
         let mut facts = vec![none; table.schema.columns.len()];
-        let (mut payload, mut nodes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut nodes, mut numbers) = (Vec::new(), Vec::new());
+        let mut payload = Payload::default();
         if table.schema.columns.is_empty() {
             return Err(misfit(
                 table.segment,
@@ -121,7 +122,7 @@ impl SeriesIndex {
             if !table.read(frame, &mut payload)? {
                 return Ok(None);
             }
-            let views = table.columns(frame, &payload).filter(|views| frame.has_times(&views[0]));
+            let views = table.columns(frame, &payload.octets).filter(|views| frame.has_times(&views[0]));
             let Some(views) = views else { return Ok(None) };
             for (facts, view) in facts.iter_mut().zip(&views) {
                 facts.full &= view.is_full();

@@ -15,7 +15,7 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int32Type, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::frames::TableFrames;
+use super::frames::{Payload, TableFrames};
 use super::order::{SeriesIndex, known};
 use super::{CompactError, changed, parquet_error};
 use crate::log::ColumnView;
@@ -154,7 +154,7 @@ impl<'a> Gatherer<'a> {
         let mut places = Places::new(self.index, part);
         let mut columns: Vec<_> =
             self.columns.iter().map(|&column| self.begin(column, part.rows)).collect();
-        let (mut payload, mut taken, mut first) = (Vec::new(), Vec::new(), 0);
+        let (mut payload, mut taken, mut first) = (Payload::default(), Vec::new(), 0);
         for frame in self.table.frames {
             places.locate(self.index.of_rows(first, frame.rows()), &mut taken);
             first += frame.rows();
@@ -163,7 +163,7 @@ impl<'a> Gatherer<'a> {
             }
             // Both were looked at in the first pass; nobody writes the segment any more.
             let is_whole = self.table.read(frame, &mut payload)?;
-            let views = self.table.columns(frame, &payload).filter(|_| is_whole);
+            let views = self.table.columns(frame, &payload.octets).filter(|_| is_whole);
             let views = views.ok_or_else(|| changed(self.table.segment))?;
             for (values, &column) in columns.iter_mut().zip(&self.columns) {
                 values.put(&views[column], &taken, self.symbols);

@@ -24,8 +24,9 @@ use crate::batch::{Batch, ColumnBuffer};
 use crate::origin::{NAME_MAX, Origin, Source};
 use crate::schema::{ColumnKind, TableSchema};
 pub use error::{PackError, UnpackError};
-pub(crate) use sections::SectionWriter;
-use sections::{Section, SectionReader, put_varint, take_varint};
+pub(crate) use columns::CodedColumn;
+pub(crate) use sections::{SectionReader, SectionWriter};
+use sections::{Section, put_varint, take_varint};
 
 /// The version of the payload that is written.
 pub(crate) const VERSION: u8 = 2;
@@ -141,6 +142,19 @@ impl<'a> Prefix<'a> {
     /// The columns that the rows were written with.
     pub(crate) fn columns(&self) -> &[(ColumnKind, &'a str)] {
         &self.columns
+    }
+
+    /// Whether the rows are of a table.
+    fn is_of(&self, schema: &TableSchema) -> Result<(), UnpackError> {
+        if self.table == schema.name {
+            return Ok(());
+        }
+        Err(UnpackError::Table { found: self.table.to_owned(), expected: schema.name.clone() })
+    }
+
+    /// Where the rows have a column of a table.
+    fn position_of(&self, wanted: &crate::schema::Column) -> Option<usize> {
+        self.columns.iter().position(|column| *column == (wanted.kind, &*wanted.name))
     }
 
     /// The body of version 1 as it was before it was compressed.
@@ -371,7 +385,7 @@ fn put_column(column: &mut ColumnBuffer, rows: usize, out: &mut Vec<u8>) {
 
 /// Turns a payload of packed rows into one of the codec of rows for `schema`, in `out`; returns the
 /// number of rows. `number` gives the number that a text has for the reader; `None` when it
-/// cannot take any more.
+/// cannot take any more. `reader` may be used for one payload after another.
 ///
 /// # Errors
 /// When the payload is not of this version, not of that table, or not what it says.
@@ -379,15 +393,13 @@ pub(crate) fn unpack(
     payload: &[u8],
     schema: &TableSchema,
     mut number: impl FnMut(&str) -> Option<u64>,
+    reader: &mut SectionReader,
     out: &mut Vec<u8>,
 ) -> Result<usize, UnpackError> {
     let prefix = Prefix::read(payload)?;
-    if prefix.table != schema.name {
-        let found = prefix.table.to_owned();
-        return Err(UnpackError::Table { found, expected: schema.name.clone() });
-    }
+    prefix.is_of(schema)?;
     if prefix.version != VERSION_1 {
-        return unpack_sections(&prefix, schema, number, out);
+        return unpack_sections(&prefix, schema, number, reader, out);
     }
     let body = prefix.body()?;
     let mut octets = Octets(&body);
@@ -419,33 +431,55 @@ pub(crate) fn unpack(
     Ok(prefix.rows)
 }
 
+/// A body of version 2 whose sections were found.
+struct SectionedBody<'a, 'r> {
+    /// The reader's numbers of the texts, by their places.
+    numbers: Vec<u64>,
+    columns: columns::Columns<'a, 'r>,
+    /// The column of the times in the codec of rows.
+    times: Vec<u8>,
+}
+
+impl<'a, 'r> SectionedBody<'a, 'r> {
+    fn read(
+        prefix: &Prefix<'a>,
+        reader: &'r mut SectionReader,
+        mut number: impl FnMut(&str) -> Option<u64>,
+    ) -> Result<Self, UnpackError> {
+        let wrong = |what| UnpackError::Malformed { what };
+        let mut octets = Octets(prefix.body);
+        let mut room = prefix.body_len;
+        let numbers = words_of(&mut octets, &mut room, reader, &mut number);
+        let numbers = numbers.ok_or_else(|| wrong("its texts are damaged"))?;
+        let kinds = prefix.columns.iter().map(|(kind, _)| *kind);
+        let columns = columns::Columns::decode(&mut octets, kinds, prefix.rows, &mut room, reader);
+        let mut columns = columns.ok_or_else(|| wrong("a column is damaged"))?;
+        if !octets.0.is_empty() || room > 0 {
+            return Err(wrong("something is behind its columns"));
+        }
+        let mut times = Vec::new();
+        columns.put(0, &numbers, &mut times).ok_or_else(|| wrong("its times are damaged"))?;
+        let view = column_of(&mut Octets(&times), prefix.rows, ColumnKind::Time);
+        let view = view.ok_or_else(|| wrong("its times are damaged"))?;
+        compare_times(&Column { kind: ColumnKind::Time, name: "", start: None, view }, prefix)?;
+        Ok(Self { numbers, columns, times })
+    }
+}
+
 /// As [`unpack`], of a body of version 2.
 fn unpack_sections(
     prefix: &Prefix<'_>,
     schema: &TableSchema,
-    mut number: impl FnMut(&str) -> Option<u64>,
+    number: impl FnMut(&str) -> Option<u64>,
+    reader: &mut SectionReader,
     out: &mut Vec<u8>,
 ) -> Result<usize, UnpackError> {
     let wrong = |what| UnpackError::Malformed { what };
-    let mut octets = Octets(prefix.body);
-    let (mut room, mut reader) = (prefix.body_len, SectionReader::default());
-    let numbers = words_of(&mut octets, &mut room, &mut reader, &mut number);
-    let numbers = numbers.ok_or_else(|| wrong("its texts are damaged"))?;
-    let kinds = prefix.columns.iter().map(|(kind, _)| *kind);
-    let columns = columns::Columns::decode(&mut octets, kinds, prefix.rows, &mut room, reader);
-    let mut columns = columns.ok_or_else(|| wrong("a column is damaged"))?;
-    if !octets.0.is_empty() || room > 0 {
-        return Err(wrong("something is behind its columns"));
-    }
-    let mut times = Vec::new();
-    columns.put(0, &numbers, &mut times).ok_or_else(|| wrong("its times are damaged"))?;
-    let view = column_of(&mut Octets(&times), prefix.rows, ColumnKind::Time);
-    let view = view.ok_or_else(|| wrong("its times are damaged"))?;
-    compare_times(&Column { kind: ColumnKind::Time, name: "", start: None, view }, prefix)?;
+    let SectionedBody { numbers, mut columns, times } =
+        SectionedBody::read(prefix, reader, number)?;
     out.clear();
     for wanted in &schema.columns {
-        let of_name = |column: &(ColumnKind, &str)| *column == (wanted.kind, &*wanted.name);
-        match prefix.columns.iter().position(of_name) {
+        match prefix.position_of(wanted) {
             None => out.push(FORM_ALL_NULL),
             Some(0) => out.extend_from_slice(&times),
             Some(at) => columns
@@ -454,6 +488,52 @@ fn unpack_sections(
         }
     }
     Ok(prefix.rows)
+}
+
+/// Columns of a block as it keeps them, and its words.
+pub(crate) struct Coded {
+    pub(crate) columns: Vec<CodedColumn>,
+    pub(crate) words: Vec<String>,
+}
+
+/// The columns of a payload that stand at some positions of the table, as the payload keeps them; `None` where it
+/// has no list of the different values of one of them.
+///
+/// # Errors
+/// As [`unpack`].
+pub(crate) fn coded(
+    payload: &[u8],
+    schema: &TableSchema,
+    wanted: &[usize],
+    reader: &mut SectionReader,
+) -> Result<Option<Coded>, UnpackError> {
+    let prefix = Prefix::read(payload)?;
+    prefix.is_of(schema)?;
+    if prefix.version == VERSION_1 {
+        return Ok(None);
+    }
+    let mut words = Vec::new();
+    let number = |word: &str| {
+        words.push(word.to_owned());
+        u64::try_from(words.len() - 1).ok()
+    };
+    let mut body = SectionedBody::read(&prefix, reader, number)?;
+    let there: Vec<Option<usize>> =
+        wanted.iter().map(|&at| prefix.position_of(&schema.columns[at])).collect();
+    let mut columns = Vec::with_capacity(wanted.len());
+    for at in &there {
+        let column = at.map_or(Some(Some(CodedColumn::Null)), |at| body.columns.coded(at));
+        let column = column.ok_or(UnpackError::Malformed { what: "a column is damaged" })?;
+        let Some(mut column) = column else { return Ok(None) };
+        if let CodedColumn::ByAnother { another, .. } = &mut column {
+            let Some(found) = there.iter().position(|at| *at == Some(*another)) else {
+                return Ok(None);
+            };
+            *another = found;
+        }
+        columns.push(column);
+    }
+    Ok(Some(Coded { columns, words }))
 }
 
 /// The reader's numbers of the texts of a body of version 2, by their places.

@@ -357,21 +357,21 @@ struct PlacesTaken<'a> {
 }
 
 /// The columns of a body, none of which is read before it is asked for.
-pub(super) struct Columns<'a> {
+pub(super) struct Columns<'a, 'r> {
     rows: usize,
     kinds: Vec<ColumnKind>,
     forms: Vec<Form<'a>>,
-    reader: SectionReader,
+    reader: &'r mut SectionReader,
 }
 
-impl<'a> Columns<'a> {
+impl<'a, 'r> Columns<'a, 'r> {
     /// Decodes the columns of a body of `rows` rows; `None` when it is not that.
     pub(super) fn decode(
         octets: &mut Octets<'a>,
         kinds: impl Iterator<Item = ColumnKind>,
         rows: usize,
         room: &mut usize,
-        reader: SectionReader,
+        reader: &'r mut SectionReader,
     ) -> Option<Self> {
         let mut columns = Self { rows, kinds: kinds.collect(), forms: Vec::new(), reader };
         for at in 0..columns.kinds.len() {
@@ -429,7 +429,7 @@ impl<'a> Columns<'a> {
                 let mut there = None;
                 if has_null {
                     let section = Section::decode(octets, room)?;
-                    let present = section.octets(&mut self.reader)?;
+                    let present = section.octets(self.reader)?;
                     if present.len() != count || present.iter().any(|&octet| octet > 1) {
                         return None;
                     }
@@ -443,13 +443,58 @@ impl<'a> Columns<'a> {
         })
     }
 
+    /// A column as the block keeps it: `Some(None)` where it has no list of its different values, `None` when
+    /// it is damaged.
+    pub(super) fn coded(&mut self, at: usize) -> Option<Option<CodedColumn>> {
+        let reader = &mut *self.reader;
+        Some(Some(match &self.forms[at] {
+            Form::None => CodedColumn::Null,
+            Form::Plain(_) | Form::Steps { .. } => return Some(None),
+            Form::Dictionary { entries: Entries::Numbers(gaps), places } => {
+                let mut value = 0_u64;
+                let numbers = gaps.numbers(reader)?.into_iter().map(|gap| {
+                    value = value.wrapping_add(gap);
+                    Some(value)
+                });
+                let null = places.has_null.then_some(None);
+                let entries = null.into_iter().chain(numbers).collect();
+                let places = *places;
+                CodedColumn::Numbers { entries, places: self.checked_places(places)? }
+            }
+            Form::Dictionary { entries: Entries::Texts { shared, lengths, octets }, places } => {
+                let (shared, lengths) = (shared.numbers(reader)?, lengths.numbers(reader)?);
+                let octets = octets.octets(reader)?;
+                let entries = CodedTexts {
+                    has_null: places.has_null,
+                    texts: Texts::of(&shared, &lengths, &octets)?,
+                };
+                let places = *places;
+                CodedColumn::Texts { entries, places: self.checked_places(places)? }
+            }
+            Form::ByAnother { another, .. } => {
+                let another = *another;
+                CodedColumn::ByAnother { entries: self.entries_by_another(at)?, another }
+            }
+        }))
+    }
+
+    /// The places of the rows, each of which is that of an entry; none where there is one entry only.
+    fn checked_places(&mut self, places: PlacesTaken<'_>) -> Option<Vec<u32>> {
+        if places.count == 1 {
+            return Some(Vec::new());
+        }
+        let count = narrow_u32(places.count);
+        let of_rows = self.places(places)?;
+        of_rows.iter().all(|&place| place < count).then_some(of_rows)
+    }
+
     /// Appends a column in the codec of rows; `None` when it is damaged, or a symbol has no text.
     pub(super) fn put(&mut self, at: usize, numbers: &[u64], out: &mut Vec<u8>) -> Option<()> {
         let kind = self.kinds[at];
         match &self.forms[at] {
             Form::None => out.push(FORM_ALL_NULL),
             Form::Plain(section) => {
-                let plain = section.octets(&mut self.reader)?;
+                let plain = section.octets(self.reader)?;
                 let mut octets = Octets(&plain);
                 let column = PlainColumn::decode(&mut octets, self.rows, (kind, ""))?;
                 if !octets.0.is_empty() {
@@ -459,7 +504,7 @@ impl<'a> Columns<'a> {
             }
             Form::Steps { first, step, unit, apart } => {
                 let (mut value, step, unit) = (*first, *step, *unit);
-                let apart = apart.numbers(&mut self.reader)?;
+                let apart = apart.numbers(self.reader)?;
                 begin_full(out);
                 put_number(value, kind, numbers, out)?;
                 for number in apart {
@@ -470,7 +515,7 @@ impl<'a> Columns<'a> {
             }
             Form::Dictionary { entries: Entries::Numbers(gaps), places } => {
                 let mut value = 0_u64;
-                let entries: Vec<u64> = gaps.numbers(&mut self.reader)?;
+                let entries: Vec<u64> = gaps.numbers(self.reader)?;
                 let entries = entries.into_iter().map(|gap| {
                     value = value.wrapping_add(gap);
                     mapped(value, kind, numbers)
@@ -483,7 +528,7 @@ impl<'a> Columns<'a> {
                 self.put_entries(&entries, places, out)?;
             }
             Form::Dictionary { entries: Entries::Texts { shared, lengths, octets }, places } => {
-                let reader = &mut self.reader;
+                let reader = &mut *self.reader;
                 let shared = shared.numbers(reader)?;
                 let lengths = lengths.numbers(reader)?;
                 let octets = octets.octets(reader)?;
@@ -491,24 +536,35 @@ impl<'a> Columns<'a> {
                 let places = *places;
                 self.put_texts(&texts, places, out)?;
             }
-            Form::ByAnother { another, there, values } => {
-                let there = there.as_ref().map(|there| there.octets(&mut self.reader));
-                let there = there.map_or(Some(None), |there| there.map(Some))?;
-                let mut value = 0_u64;
-                let mut values = values.numbers(&mut self.reader)?.into_iter().map(|number| {
-                    value = value.wrapping_add(unzigzag(number));
-                    mapped(value, kind, numbers)
-                });
+            Form::ByAnother { another, .. } => {
                 let Form::Dictionary { places, .. } = &self.forms[*another] else { return None };
                 let places = *places;
-                let is_there = |at: usize| there.as_ref().is_none_or(|there| there[at] == 1);
-                let entries: Option<Vec<Option<u64>>> = (0..places.count)
-                    .map(|at| if is_there(at) { values.next()?.map(Some) } else { Some(None) })
-                    .collect();
-                self.put_entries(&entries?, places, out)?;
+                let entries = self.entries_by_another(at)?.into_iter().map(|entry| match entry {
+                    Some(value) => mapped(value, kind, numbers).map(Some),
+                    None => Some(None),
+                });
+                let entries: Vec<Option<u64>> = entries.collect::<Option<_>>()?;
+                self.put_entries(&entries, places, out)?;
             }
         }
         Some(())
+    }
+
+    /// What the rows of a column have that follows from another one, by the places of that one.
+    fn entries_by_another(&mut self, at: usize) -> Option<Vec<Option<u64>>> {
+        let Form::ByAnother { another, there, values } = &self.forms[at] else { return None };
+        let there = there.as_ref().map(|there| there.octets(self.reader));
+        let there = there.map_or(Some(None), |there| there.map(Some))?;
+        let mut value = 0_u64;
+        let mut values = values.numbers(self.reader)?.into_iter().map(|number| {
+            value = value.wrapping_add(unzigzag(number));
+            value
+        });
+        let Form::Dictionary { places, .. } = &self.forms[*another] else { return None };
+        let is_there = |at: usize| there.as_ref().is_none_or(|there| there[at] == 1);
+        (0..places.count)
+            .map(|at| if is_there(at) { values.next().map(Some) } else { Some(None) })
+            .collect()
     }
 
     /// Appends the entries that the rows have in the codec of rows.
@@ -583,7 +639,7 @@ impl<'a> Columns<'a> {
         let mut of_rows = vec![0_u32; self.rows];
         for (plane, section) in places.planes.iter().enumerate() {
             let Some(section) = section else { break };
-            let octets = section.octets(&mut self.reader)?;
+            let octets = section.octets(self.reader)?;
             for (place, &octet) in of_rows.iter_mut().zip(octets.iter()) {
                 *place |= u32::from(octet) << (8 * plane);
             }
@@ -592,7 +648,56 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// A column of rows that keeps each of its different values once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CodedColumn {
+    /// Every row is null.
+    Null,
+    /// Integers, or the places of words.
+    Numbers {
+        /// The different values; null, if there are nulls, is the first.
+        entries: Vec<Option<u64>>,
+        /// Which of them each row has; none where there is one only.
+        places: Vec<u32>,
+    },
+    /// Texts.
+    Texts {
+        /// The different texts.
+        entries: CodedTexts,
+        /// Which of them each row has; none where there is one only.
+        places: Vec<u32>,
+    },
+    /// Values that follow from those of another column, as a process does from its thread.
+    ByAnother {
+        /// The values by the places of the other column.
+        entries: Vec<Option<u64>>,
+        /// Which column of the block that is.
+        another: usize,
+    },
+}
+
+/// The different texts of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CodedTexts {
+    /// Whether the first place is that of null.
+    has_null: bool,
+    texts: Texts,
+}
+
+impl CodedTexts {
+    /// How many there are, null among them.
+    pub(crate) fn count(&self) -> usize {
+        self.texts.ends.len() + usize::from(self.has_null)
+    }
+
+    /// The text at a place; `None` of null.
+    pub(crate) fn get(&self, place: usize) -> Option<&str> {
+        self.texts.get(place.checked_sub(usize::from(self.has_null))?)
+    }
+}
+
 /// Texts one behind the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Texts {
     octets: String,
     ends: Vec<usize>,

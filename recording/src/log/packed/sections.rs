@@ -125,7 +125,7 @@ impl<'a> Section<'a> {
 
 /// Reads sections with one context of zstd.
 #[derive(Default)]
-pub(super) struct SectionReader {
+pub(crate) struct SectionReader {
     zstd: Option<Decompressor<'static>>,
     frame: Vec<u8>,
 }
