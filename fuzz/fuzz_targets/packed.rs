@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use meikyo_recording::{Column, ColumnKind, Meaning, PackedRows, TableSchema};
+use meikyo_recording::{CodedReader, Column, ColumnKind, Meaning, PackedRows, TableSchema};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&form, rest)) = bytes.split_first() else { return };
@@ -26,6 +26,17 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(usize::try_from(symbol).is_ok_and(|symbol| symbol < texts.len()));
         }
         batch.text(2, row);
+    }
+    // A block that is read by its different values has the same ones.
+    let Ok(Some(coded)) = CodedReader::default().read(&rows, &schema(), &[1, 2, 3]) else { return };
+    for row in 0..batch.rows() {
+        let [symbol, text, number] =
+            [0, 1, 2].map(|at| (at, coded.places(at).get(row).map_or(0, |&place| place as usize)));
+        assert_eq!(coded.bits(number.0, number.1), batch.bits(3, row));
+        assert_eq!(coded.text(text.0, text.1), batch.text(2, row));
+        let word = coded.bits(symbol.0, symbol.1).and_then(|symbol| coded.word(symbol));
+        let of_batch = batch.bits(1, row).and_then(|symbol| usize::try_from(symbol).ok());
+        assert_eq!(word, of_batch.and_then(|symbol| texts.get(symbol)).map(String::as_str));
     }
 });
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::log::tests::put_row;
-use crate::packed::{PackedRows, Packer};
+use crate::packed::{CodedReader, PackedRows, Packer};
 use crate::schema::{Column as SchemaColumn, Meaning};
 
 fn schema_of(columns: &[(&str, ColumnKind)]) -> TableSchema {
@@ -328,6 +328,38 @@ proptest! {
     }
 
     #[test]
+    fn values_that_a_block_keeps_once_are_those_of_its_rows(samples in samples()) {
+        let (schema, rows) = (samples_schema(), samples.packed());
+        let (batch, _) = rows.unpack(&schema).unwrap();
+        let mut reader = CodedReader::default();
+        for wanted in [vec![1, 2, 3, 4], vec![4, 1], vec![3]] {
+            // Addresses in rows of one step are no list of different ones.
+            let Some(coded) = reader.read(&rows, &schema, &wanted).unwrap() else { continue };
+            prop_assert_eq!(coded.rows(), batch.rows());
+            for (at, &column) in wanted.iter().enumerate() {
+                let places = coded.places(at);
+                prop_assert!(places.is_empty() == (coded.different(at) == 1));
+                for row in 0..batch.rows() {
+                    let place = places.get(row).map_or(0, |&place| place as usize);
+                    prop_assert!(place < coded.different(at));
+                    if column == 4 {
+                        prop_assert_eq!(coded.text(at, place), batch.text(column, row));
+                    } else {
+                        prop_assert_eq!(coded.bits(at, place), batch.bits(column, row));
+                    }
+                }
+                let first = batch.bits(column, 0);
+                let is_only = (0..batch.rows()).all(|row| batch.bits(column, row) == first);
+                if column != 4 && is_only {
+                    prop_assert_eq!(coded.only(at), Some(first));
+                } else if column != 4 {
+                    prop_assert_eq!(coded.only(at), None);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn no_change_of_any_form_makes_a_reader_panic(
         samples in samples(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
@@ -343,6 +375,16 @@ proptest! {
             && let Ok((batch, _)) = rows.unpack(&samples_schema())
         {
             prop_assert_eq!(batch.rows(), rows.rows());
+            let coded = CodedReader::default().read(&rows, &samples_schema(), &[1, 2, 3, 4]);
+            let Ok(Some(coded)) = coded else { return Ok(()) };
+            for row in 0..batch.rows() {
+                for at in 0..3 {
+                    let place = coded.places(at).get(row).map_or(0, |&place| place as usize);
+                    prop_assert_eq!(coded.bits(at, place), batch.bits(at + 1, row));
+                }
+                let place = coded.places(3).get(row).map_or(0, |&place| place as usize);
+                prop_assert_eq!(coded.text(3, place), batch.text(4, row));
+            }
         }
     }
 }
