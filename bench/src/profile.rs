@@ -187,7 +187,7 @@ fn sampled(
             clock: Clock::CpuClock,
             period: Nanos::from_millis(1),
             phase: Phase::Staggered,
-            stacks: false,
+            stacks: None,
             cgroups: false,
             on_exec: program != MIX,
         },

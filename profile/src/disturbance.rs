@@ -51,6 +51,7 @@ fn try_once() -> io::Result<Option<Nanos>> {
         period: PERIOD,
         chain_max: 0,
         user_chains_only: false,
+        copied: 0,
         cgroups: false,
         events: false,
         side_band: false,
@@ -65,8 +66,8 @@ fn try_once() -> io::Result<Option<Nanos>> {
     let gaps = gaps();
     event.disable()?;
     let mut times = Vec::new();
-    ring.drain(|octets| {
-        let carried = Carried { callers: false, cgroup: false, event: false };
+    ring.drain(ring.head(), |octets| {
+        let carried = Carried { callers: false, user: false, cgroup: false, event: false };
         if let Some(Record::Sample { time, .. }) = records::read(octets, carried) {
             times.push(time);
         }

@@ -55,6 +55,7 @@ mod ring;
 pub mod sampler;
 pub mod symbols;
 pub mod tables;
+mod unwinding;
 pub mod wanted;
 
 pub use block::BLOCK_OCTETS_MAX;

@@ -50,6 +50,8 @@ const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_ID: u64 = 1 << 6;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+const SAMPLE_STACK_USER: u64 = 1 << 13;
 const SAMPLE_CGROUP: u64 = 1 << 21;
 
 const DISABLED: u64 = 1;
@@ -63,10 +65,14 @@ const TASK: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_KERNEL_CHAIN: u64 = 1 << 21;
+const EXCLUDE_USER_CHAIN: u64 = 1 << 22;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCK_ID: u64 = 1 << 25;
 const BUILD_ID: u64 = 1 << 34;
+
+/// The general registers of x86-64 and the address of the instruction (`asm/perf_regs.h`).
+const USER_REGISTERS: u64 = 0xff_01ff;
 
 const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
 const FLAG_CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
@@ -97,6 +103,9 @@ pub(crate) struct EventOptions {
     pub(crate) chain_max: u16,
     /// Whether chains have no part in the kernel.
     pub(crate) user_chains_only: bool,
+    /// Octets of the stack that are copied beside the registers, in place of the chain outside of the
+    /// kernel; 0 copies none.
+    pub(crate) copied: u16,
     /// Whether samples carry their control group.
     pub(crate) cgroups: bool,
     /// Whether records carry the event that wrote them.
@@ -222,12 +231,16 @@ fn attributes(options: &EventOptions) -> Attributes {
         (options.inherit, INHERIT),
         (options.on_exec, ENABLE_ON_EXEC),
         (options.user_chains_only, EXCLUDE_KERNEL_CHAIN),
+        (options.copied > 0, EXCLUDE_USER_CHAIN),
         (options.clock == Some(Clock::Cycles), FREQUENCY),
     ] {
         flags |= if is_wanted { flag } else { 0 };
     }
     if options.chain_max > 0 {
         sample_type |= SAMPLE_CALLCHAIN;
+    }
+    if options.copied > 0 {
+        sample_type |= SAMPLE_REGS_USER | SAMPLE_STACK_USER;
     }
     if options.events {
         sample_type |= SAMPLE_ID;
@@ -250,6 +263,8 @@ fn attributes(options: &EventOptions) -> Attributes {
         // Rings are drained by the clock: nobody is to be woken.
         wakeup: u32::MAX,
         clock_id: libc::CLOCK_MONOTONIC,
+        sample_regs_user: if options.copied > 0 { USER_REGISTERS } else { 0 },
+        sample_stack_user: options.copied.into(),
         sample_max_stack: options.chain_max,
         ..Attributes::default()
     }

@@ -23,7 +23,9 @@ use crate::flight::{FlightOptions, FlightRecorder, Grabbed};
 use crate::governor::{Change, Governor, Observation};
 use crate::jobs::job_of;
 use crate::records::Record;
-use crate::sampler::{OpenSamplerError, STACK_MAX, Sampler, SamplerOptions, Target};
+use crate::sampler::{CallChains, OpenSamplerError, Sampler, SamplerOptions, Target};
+pub use crate::unwinding::Unwinding;
+use crate::unwinding::{End, Unwinder};
 use crate::wanted::fits;
 use crate::{clock, disturbance, existing};
 use cgroup_names::CgroupNames;
@@ -93,8 +95,10 @@ pub struct Counts {
     pub other_bytes: u64,
     /// Records that found no room in a ring.
     pub lost: u64,
-    /// Stacks that were cut at [`STACK_MAX`] addresses.
+    /// Stacks that were cut at [`crate::sampler::STACK_MAX`] addresses.
     pub cut: u64,
+    /// What finding callers by `.eh_frame` took and left out, where they are found so.
+    pub unwinding: Option<Unwinding>,
     /// Times that the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Processes whose mappings could not be read when sampling began.
@@ -107,6 +111,8 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Recorder {
     sampler: Sampler,
+    /// Who finds callers, where the kernel does not.
+    unwinder: Option<Unwinder>,
     /// The processes whose threads and mappings are read; `None` for all.
     pids: Option<Vec<u32>>,
     cpus: Vec<OfCpu>,
@@ -166,7 +172,7 @@ impl Recorder {
         sampling.period = governor.period();
         let sampler = Sampler::open(target, sampling)?;
         let block = BlockOptions {
-            stacks: sampling.stacks,
+            stacks: sampling.stacks.is_some(),
             cgroups: sampling.cgroups,
             whole_microseconds: options.whole_microseconds,
         };
@@ -178,6 +184,8 @@ impl Recorder {
             jobs: flight.map(|flight| flight.jobs.clone()).unwrap_or_default(),
             wanted_cgroups: BTreeSet::new(),
             rate_changed: (i64::MIN, sampling.period),
+            unwinder: matches!(sampling.stacks, Some(CallChains::EhFrame { .. }))
+                .then(Unwinder::default),
             sampler,
             pids: pids.map(<[u32]>::to_vec),
             side: SideBand::new(&options.host),
@@ -205,8 +213,12 @@ impl Recorder {
     /// Writes down what there is, as of a time before it is read: what the kernel tells from then on is
     /// newer than that.
     fn write_down_what_is_there(&mut self) {
-        let now = self.wall(clock::monotonic());
+        let monotonic = clock::monotonic();
+        let now = self.wall(monotonic);
         let there = existing::read(self.pids.as_deref());
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.there(monotonic, &there, self.pids.is_none());
+        }
         self.counts.unreadable = there.unreadable;
         self.side.clock(now, self.offset);
         for thread in &there.threads {
@@ -344,8 +356,26 @@ impl Recorder {
     }
 
     fn drain(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.begin_turn();
+            self.sampler.look_ahead(|record| unwinder.told(&record));
+        }
+        let over = self.drain_samples();
+        if let Some(unwinder) = &mut self.unwinder {
+            self.counts.unwinding = Some(unwinder.end_turn());
+        }
+        let unread = self.sampler.take_unread();
+        if unread > 0 {
+            self.side.lost(self.wall(clock::monotonic()), "unread", None, unread);
+        }
+        self.hand_on(over, sink)
+    }
+
+    /// Takes the samples and what is told beside them from the rings; what is over by that.
+    fn drain_samples(&mut self) -> Over {
         let offset = self.offset.ns;
         let period_of = self.period_of();
+        let unwinder = &mut self.unwinder;
         let (cpus, side, counts) = (&mut self.cpus, &mut self.side, &mut self.counts);
         let (names, jobs, wanted) = (&mut self.cgroup_names, &self.jobs, &mut self.wanted_cgroups);
         let mut over = Over::default();
@@ -354,12 +384,12 @@ impl Recorder {
         let mut at = 0;
         let wall = |time: u64| time.cast_signed().wrapping_add(offset);
         self.sampler.drain(|cpu, record| match record {
-            Record::Sample { time, ids, address, chain, cgroup, .. } => {
+            Record::Sample { time: taken, ids, address, chain, user, cgroup, .. } => {
                 if cpus[at].cpu != cpu {
                     at = cpus.iter().position(|of| of.cpu == cpu).expect("one that is sampled");
                 }
                 let of = &mut cpus[at];
-                let time = wall(time);
+                let time = wall(taken);
                 of.go_on_to(second_of(time), &period_of, &mut over);
                 if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
                     side.cgroup(time, cgroup, &path);
@@ -372,11 +402,17 @@ impl Recorder {
                 (sample.address, sample.cgroup) = (address, cgroup);
                 sample.callers.clear();
                 sample.callers.extend(chain.callers());
+                let end = match (unwinder.as_mut(), user) {
+                    (Some(unwinder), Some(user)) => {
+                        unwinder.add_callers((taken, ids.pid), &user, &mut sample)
+                    }
+                    _ => End::of_kernel_chain(chain),
+                };
                 of.push(&sample, cgroup.is_some_and(|cgroup| wanted.contains(&cgroup)));
                 counts.samples += 1;
-                if chain.addresses() >= STACK_MAX.into() {
-                    counts.cut += 1;
-                    side.lost(time, "cut", Some(cpu), 1);
+                counts.cut += u64::from(end == End::Full);
+                if let Some(loss) = end.loss() {
+                    side.lost(time, loss, Some(cpu), 1);
                 }
             }
             Record::Lost { count } => {
@@ -389,11 +425,7 @@ impl Recorder {
             }
             told => side.told(&told, wall),
         });
-        let unread = self.sampler.take_unread();
-        if unread > 0 {
-            self.side.lost(self.wall(clock::monotonic()), "unread", None, unread);
-        }
-        self.hand_on(over, sink)
+        over
     }
 
     fn turn_every(&self) -> u64 {

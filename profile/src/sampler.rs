@@ -56,6 +56,19 @@ pub enum Phase {
     Aligned,
 }
 
+/// How callers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallChains {
+    /// By frame pointers, which the kernel follows.
+    FramePointers,
+    /// By what compilers wrote about their functions (`.eh_frame`), from a copy of the registers and of
+    /// so many octets of the stack, a multiple of 8.
+    EhFrame {
+        /// Octets of a stack that are copied.
+        copied: u16,
+    },
+}
+
 /// How samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplerOptions {
@@ -65,8 +78,8 @@ pub struct SamplerOptions {
     pub period: Nanos,
     /// Timing of samples across CPUs.
     pub phase: Phase,
-    /// Whether callers are kept, found by frame pointers.
-    pub stacks: bool,
+    /// How callers are found; `None` where they are not kept.
+    pub stacks: Option<CallChains>,
     /// Whether control groups are kept.
     pub cgroups: bool,
     /// Whether the processes are only sampled once they call execve(2).
@@ -82,6 +95,9 @@ pub enum OpenSamplerError {
     /// The machine does not have the clock.
     #[error("this machine does not count cycles")]
     NoCycles(#[source] io::Error),
+    /// Callers by `.eh_frame` are found on one kind of processor only.
+    #[error("callers by .eh_frame are found on x86-64 only")]
+    EhFrame,
     /// There is no such control group of version 2.
     #[error("`{path}` is no control group of version 2")]
     Cgroup {
@@ -152,6 +168,8 @@ struct OfCpu {
     cpu: u32,
     /// Unmapped before its event is closed.
     ring: Ring,
+    /// How far it is drained next, where that was looked ahead to; `None` for all that there is.
+    until: Option<u64>,
     /// Those that take samples.
     sampling: Vec<Event>,
     /// The one that tells what is mapped and begun, where no other does.
@@ -164,6 +182,9 @@ impl Sampler {
     /// # Errors
     /// When the system permits or has less than is asked for.
     pub fn open(target: &Target, options: SamplerOptions) -> Result<Self, OpenSamplerError> {
+        if copied(&options) > 0 && !cfg!(target_arch = "x86_64") {
+            return Err(OpenSamplerError::EhFrame);
+        }
         let online = online_cpus().map_err(|source| OpenSamplerError::System {
             doing: "read which CPUs there are, here",
             cpu: 0,
@@ -204,7 +225,7 @@ impl Sampler {
 
     /// How long rings are filled at most before they must be drained.
     pub fn drain_every(&self) -> Nanos {
-        drain_every(self.options.period, self.ring, record_bytes(self.carried()))
+        drain_every(self.options.period, self.ring, record_bytes(&self.options, self.carried()))
     }
 
     /// Whether it is told what is mapped and begun only while samples are taken: the events of threads
@@ -270,12 +291,32 @@ impl Sampler {
         Ok(())
     }
 
+    /// Hands on what the kernel has told beside samples since the last call of [`Sampler::drain`], of all
+    /// CPUs, and lets the next call of it take no sample that was taken later than this.
+    pub fn look_ahead(&mut self, mut take: impl FnMut(Record<'_>)) {
+        let carried = self.carried();
+        for of in &mut self.cpus {
+            of.until = Some(of.ring.head());
+        }
+        for of in &mut self.cpus {
+            of.ring.look_ahead(
+                |header| !records::is_sample(header),
+                |octets| {
+                    if let Some(record) = records::read(octets, carried) {
+                        take(record);
+                    }
+                },
+            );
+        }
+    }
+
     /// Hands on what the kernel has told since the last call, CPU by CPU.
     pub fn drain(&mut self, mut take: impl FnMut(u32, Record<'_>)) {
         let carried = self.carried();
         let (owners, unread) = (&mut self.owners, &mut self.unread);
         for of in &mut self.cpus {
-            of.ring.drain(|octets| match records::read(octets, carried) {
+            let until = of.until.take().unwrap_or_else(|| of.ring.head());
+            of.ring.drain(until, |octets| match records::read(octets, carried) {
                 Some(record) => {
                     if owners.as_mut().is_none_or(|owners| owners.takes(&record)) {
                         take(of.cpu, record);
@@ -332,7 +373,7 @@ impl OfCpu {
         for other in events {
             other.output_to(first).map_err(system("join the records of two events"))?;
         }
-        Ok(Self { cpu, ring, sampling, telling })
+        Ok(Self { cpu, ring, until: None, sampling, telling })
     }
 }
 
@@ -341,8 +382,9 @@ fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
     EventOptions {
         clock: Some(options.clock),
         period: options.period,
-        chain_max: if options.stacks { STACK_MAX } else { 0 },
+        chain_max: if options.stacks.is_some() { STACK_MAX } else { 0 },
         user_chains_only: false,
+        copied: copied(options),
         cgroups: options.cgroups,
         events: of_threads,
         side_band: of_threads,
@@ -352,26 +394,42 @@ fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
 }
 
 fn carried(options: &SamplerOptions, of_threads: bool) -> Carried {
-    Carried { callers: options.stacks, cgroup: options.cgroups, event: of_threads }
+    Carried {
+        callers: options.stacks.is_some(),
+        user: copied(options) > 0,
+        cgroup: options.cgroups,
+        event: of_threads,
+    }
+}
+
+/// Octets of a stack that are copied with each sample.
+fn copied(options: &SamplerOptions) -> u16 {
+    match options.stacks {
+        Some(CallChains::EhFrame { copied }) => copied,
+        Some(CallChains::FramePointers) | None => 0,
+    }
 }
 
 /// Octets of a sample in a ring at most.
-fn record_bytes(carried: Carried) -> usize {
+fn record_bytes(options: &SamplerOptions, carried: Carried) -> usize {
     /// Header, instruction, thread, time.
     const PLAIN: usize = 32;
     /// Marks of contexts that a chain has at most (`kernel.perf_event_max_contexts_per_stack`).
     const MARKS_MAX: usize = 8;
     let chain = 8 * (1 + MARKS_MAX + usize::from(STACK_MAX));
-    let parts = [(carried.callers, chain), (carried.cgroup, 8), (carried.event, 8)];
+    // Form, registers, and the octets of the stack between two numbers.
+    let user = 8 * (1 + records::REGISTERS + 2) + usize::from(copied(options));
+    let parts =
+        [(carried.callers, chain), (carried.user, user), (carried.cgroup, 8), (carried.event, 8)];
     PLAIN + parts.iter().map(|&(is_there, octets)| if is_there { octets } else { 0 }).sum::<usize>()
 }
 
 /// Octets of the ring of a CPU, half of which take the samples of [`HALF_RING_MIN`].
 fn ring_bytes(options: &SamplerOptions, of_threads: bool) -> usize {
-    let record = record_bytes(carried(options, of_threads)) as u64;
+    let record = record_bytes(options, carried(options, of_threads)) as u64;
     let samples = HALF_RING_MIN.get().div_ceil(options.period.get().max(1));
     let needed = usize::try_from(2 * samples * record).expect("samples of 20 ms fit into memory");
-    let least = if options.stacks { RING_WITH_STACKS } else { RING };
+    let least = if options.stacks.is_some() { RING_WITH_STACKS } else { RING };
     least.max(needed.next_power_of_two())
 }
 
@@ -448,7 +506,8 @@ mod tests {
 
     #[test]
     fn rings_take_every_sample_between_two_drains_whatever_the_rate() {
-        for (stacks, hz) in [false, true]
+        let copied = CallChains::EhFrame { copied: 16_384 };
+        for (stacks, hz) in [None, Some(CallChains::FramePointers), Some(copied)]
             .into_iter()
             .flat_map(|stacks| [1, 50, 1_000, 4_000, 20_000, 100_000].map(|hz| (stacks, hz)))
         {
@@ -461,7 +520,7 @@ mod tests {
                 on_exec: false,
             };
             let ring = ring_bytes(&options, true);
-            let record = record_bytes(carried(&options, true));
+            let record = record_bytes(&options, carried(&options, true));
             let every = drain_every(options.period, ring, record);
             let samples = every.get() / options.period.get();
             let filled = usize::try_from(samples).unwrap() * record;
@@ -469,7 +528,7 @@ mod tests {
             assert!(every >= HALF_RING_MIN, "{every} at {hz} Hz");
             // No more often than it must be, nor are rings larger.
             assert!(every == Nanos::SECOND || filled > ring / 2 - 2 * record, "{every} at {hz} Hz");
-            assert!(stacks || hz > 1_000 || (every == Nanos::SECOND && ring == RING));
+            assert!(stacks.is_some() || hz > 1_000 || (every == Nanos::SECOND && ring == RING));
         }
     }
 }

@@ -106,7 +106,7 @@ meikyo_recording::table! {
         titled("Losses"), timed("when the first loss was noticed");
     HOST: Symbol, Label, "host", "name of the host";
     LOSS: Symbol, Label, "loss",
-        "what was lost: ring_full (records that found no room in the buffer of their CPU), throttled (samples, because the kernel paused sampling), cut (ends of stacks of more than 127 addresses), unread (records of unknown format), name_cut (ends of names of more than 4,096 octets), perf_map_cut (ends of perf maps that are too large)";
+        "what was lost: ring_full (records that found no room in the buffer of their CPU), throttled (samples, because the kernel paused sampling), cut (ends of stacks of more than 127 addresses), copy_ended (ends of stacks that were not copied), not_followed (ends of stacks beyond code without rules), unread (records of unknown format), name_cut (ends of names of more than 4,096 octets), perf_map_cut (ends of perf maps that are too large)";
     CPU: u64, Detail, "cpu", "number of the CPU; null for losses of no particular CPU";
     COUNT: u64, Detail, "count", "number of losses";
 }

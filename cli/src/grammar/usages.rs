@@ -34,6 +34,7 @@ pub(crate) const USAGES: &[Usage] = &[
         &[
             "meikyo profile record --all --for 10s",
             "meikyo profile record --out profile -- make -j8",
+            "meikyo profile record --stacks=eh-frame -- ./solver input.dat",
         ],
     ),
     asks(

@@ -77,6 +77,30 @@ fn a_profile_is_a_recording_that_every_verb_reads() {
 }
 
 #[test]
+fn callers_by_eh_frame_are_found_and_what_that_takes_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let mut command = meikyo();
+        command.args(["profile", "record", "--budget", "none", "--out"]).arg(dir.path());
+        command.args(words).arg("--").args(BUSY).output().unwrap()
+    };
+    let output = run(&["--stacks=eh-frame", "--json"]);
+    if text(&output).contains("sampling is not permitted") {
+        return meikyo_testing::skipped("sampling needs root or CAP_PERFMON");
+    }
+    let summary = document(&output);
+    for what in ["cpu_ns", "copied_bytes", "table_bytes"] {
+        assert!(summary["unwinding"][what].as_u64().unwrap() > 0, "{what} of {summary}");
+    }
+    let said = text(&run(&["--stacks=eh-frame", "--stack-copy", "512B"]));
+    assert!(said.contains("callers by .eh_frame: "), "{said}");
+    assert_eq!(document(&run(&["--stacks", "--json"]))["unwinding"], Value::Null);
+    let refused = run(&["--stacks=eh-frame", "--stack-copy", "7B"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("a multiple of 8 B"), "{}", text(&refused));
+}
+
+#[test]
 fn the_program_ends_as_it_would_and_a_profile_is_asked_for_where_there_is_none() {
     let dir = tempfile::tempdir().unwrap();
     if recorded(dir.path()).is_none() {

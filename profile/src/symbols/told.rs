@@ -14,9 +14,9 @@ use meikyo_recording::{PackError, PackedRows, Packer};
 
 use super::files::{Unnamed, names_in};
 use crate::block::FILLED;
-use crate::existing::build_id_in;
+use crate::existing::{build_id_in, mapped_file};
 use crate::kernel::KernelFacts;
-use crate::regular::{Links, Regular};
+use crate::regular::Regular;
 use crate::tables::file_symbols;
 
 /// Functions of a file that are told at most.
@@ -39,11 +39,8 @@ pub struct FileFunction {
 /// The functions of the file with a build ID, where a process has mapped it or where its path leads to; `None`
 /// where no such file is there any more.
 pub fn functions_of_file(build_id: &str, path: &str, pid: u32) -> Option<Vec<FileFunction>> {
-    let relative = path.strip_prefix('/')?;
-    let of_process = Path::new("/proc").join(pid.to_string()).join("root").join(relative);
-    let files = [of_process.as_path(), Path::new(path)].into_iter();
-    let files = files.filter_map(|path| Regular::at(path, Links::Followed).ok());
-    let file = files.into_iter().find(|file| build_id_in(file).as_deref() == Some(build_id))?;
+    let is_it = |file: &Regular| build_id_in(file).as_deref() == Some(build_id);
+    let file = mapped_file(pid, path, is_it)?;
     Some(functions_in(&file.path()))
 }
 
@@ -177,6 +174,7 @@ impl ToldFunctions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::regular::Links;
 
     #[test]
     fn functions_of_this_program_are_those_that_its_file_is_looked_up_by() {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod blocks;
+mod callers;
 mod exports;
 mod flames;
 mod imports;
@@ -23,7 +24,7 @@ const PLAIN: SamplerOptions = SamplerOptions {
     clock: Clock::CpuClock,
     period: Nanos::from_millis(1),
     phase: Phase::Staggered,
-    stacks: false,
+    stacks: None,
     cgroups: false,
     on_exec: false,
 };

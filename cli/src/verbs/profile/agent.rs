@@ -21,7 +21,7 @@ use meikyo_units::{Bytes, Nanos, WallTime};
 use serde::Serialize;
 
 use super::door::{Door, Reply};
-use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use super::sampling::{SamplingArgs, UnwindingSummary, explained, tell_what_is_missing};
 use super::teller::{Teller, build_id_in};
 use crate::receiver;
 use crate::this_host::{ROOTS, host_name, stop_on_signals};
@@ -116,6 +116,7 @@ struct Summary {
     disturbance_percent: f64,
     budget_percent: Option<f64>,
     processes_unreadable: u64,
+    unwinding: Option<UnwindingSummary>,
 }
 
 /// Samples and sends until the span is over or the person ends it.
@@ -277,6 +278,7 @@ impl AgentArgs {
             disturbance_percent: percent(recorder.disturbance_ppm()),
             budget_percent: self.sampling.budget_percent(),
             processes_unreadable: counts.unreadable,
+            unwinding: counts.unwinding.map(UnwindingSummary::of),
         }
     }
 }
@@ -303,6 +305,6 @@ impl Summary {
                 text += &format!("{count} {what}\n");
             }
         }
-        text
+        text + &self.unwinding.as_ref().map(|of| of.text(self.samples)).unwrap_or_default()
     }
 }

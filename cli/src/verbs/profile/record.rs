@@ -18,7 +18,7 @@ use meikyo_recording::{
 use meikyo_units::Nanos;
 use serde::Serialize;
 
-use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use super::sampling::{SamplingArgs, UnwindingSummary, explained, tell_what_is_missing};
 use crate::this_host::stop_on_signals;
 
 /// How long the end of the span and of processes is not looked at, at most; the end of the program that
@@ -75,6 +75,7 @@ struct Summary {
     interrupts_idle: bool,
     processes_unreadable: u64,
     rows_dropped: u64,
+    unwinding: Option<UnwindingSummary>,
 }
 
 /// Records until the program or the span is over, or the person ends it.
@@ -199,6 +200,7 @@ impl RecordArgs {
             interrupts_idle: recorder.interrupts_idle(),
             processes_unreadable: counts.unreadable,
             rows_dropped,
+            unwinding: counts.unwinding.map(UnwindingSummary::of),
         }
     }
 }
@@ -225,7 +227,7 @@ impl Summary {
                 text += &format!("{count} {what}\n");
             }
         }
-        text
+        text + &self.unwinding.as_ref().map(|of| of.text(self.samples)).unwrap_or_default()
     }
 }
 
