@@ -189,6 +189,7 @@ fn sampled(
             phase: Phase::Staggered,
             stacks: None,
             cgroups: false,
+            off_cpu: false,
             on_exec: program != MIX,
         },
         whole_microseconds: false,

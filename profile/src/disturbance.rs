@@ -10,7 +10,7 @@ use std::io;
 use meikyo_units::Nanos;
 
 use crate::clock;
-use crate::perf_event::{Clock, Event, EventOptions, Subject};
+use crate::perf_event::{Clock, Event, EventOptions, Subject, TakenBy};
 use crate::records::{self, Carried, Record};
 use crate::ring::Ring;
 
@@ -47,7 +47,7 @@ pub fn measure() -> io::Result<Nanos> {
 /// One try; `None` where too few samples were taken to tell.
 fn try_once() -> io::Result<Option<Nanos>> {
     let options = EventOptions {
-        clock: Some(Clock::CpuClock),
+        taken_by: TakenBy::Clock(Clock::CpuClock),
         period: PERIOD,
         chain_max: 0,
         user_chains_only: false,

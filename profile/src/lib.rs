@@ -27,7 +27,7 @@
 //! | [`export`] | samples for other programs |
 //! | [`flame`] | samples as trees of callers |
 //!
-//! `block`, `records`, `governor`, `analysis` and `flight` read no clock and call no system.
+//! `block`, `records`, `governor`, `analysis`, `flight` and `off_cpu` read no clock and call no system.
 
 pub mod analysis;
 pub mod block;
@@ -43,6 +43,7 @@ pub mod jobs;
 mod kernel;
 mod mapping;
 pub mod moments;
+mod off_cpu;
 pub mod perf_data;
 mod perf_event;
 mod program;

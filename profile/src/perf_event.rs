@@ -43,6 +43,7 @@ const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const COUNT_HARDWARE_CYCLES: u64 = 0;
 const COUNT_SOFTWARE_CPU_CLOCK: u64 = 0;
+const COUNT_SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
 const COUNT_SOFTWARE_DUMMY: u64 = 9;
 
 const SAMPLE_IP: u64 = 1;
@@ -69,6 +70,7 @@ const EXCLUDE_USER_CHAIN: u64 = 1 << 22;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCK_ID: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
 const BUILD_ID: u64 = 1 << 34;
 
 /// The general registers of x86-64 and the address of the instruction (`asm/perf_regs.h`).
@@ -92,11 +94,22 @@ pub enum Clock {
     Cycles,
 }
 
+/// What takes the samples of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakenBy {
+    /// A clock.
+    Clock(Clock),
+    /// Every thread that leaves its CPU; when it left and was back is told, too.
+    Leaving,
+    /// Nothing: it only tells what is mapped, named and begun.
+    Nothing,
+}
+
 /// What an event does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventOptions {
-    /// What takes samples; `None` for an event that only tells what is mapped, named and begun.
-    pub(crate) clock: Option<Clock>,
+    /// What takes samples.
+    pub(crate) taken_by: TakenBy,
     /// Span between two samples.
     pub(crate) period: Nanos,
     /// Addresses of a chain at most; 0 takes none.
@@ -232,7 +245,8 @@ fn attributes(options: &EventOptions) -> Attributes {
         (options.on_exec, ENABLE_ON_EXEC),
         (options.user_chains_only, EXCLUDE_KERNEL_CHAIN),
         (options.copied > 0, EXCLUDE_USER_CHAIN),
-        (options.clock == Some(Clock::Cycles), FREQUENCY),
+        (options.taken_by == TakenBy::Clock(Clock::Cycles), FREQUENCY),
+        (options.taken_by == TakenBy::Leaving, CONTEXT_SWITCH),
     ] {
         flags |= if is_wanted { flag } else { 0 };
     }
@@ -248,10 +262,15 @@ fn attributes(options: &EventOptions) -> Attributes {
     if options.cgroups {
         sample_type |= SAMPLE_CGROUP;
     }
-    let (kind, config, sample_period) = match options.clock {
-        Some(Clock::CpuClock) => (TYPE_SOFTWARE, COUNT_SOFTWARE_CPU_CLOCK, options.period.get()),
-        Some(Clock::Cycles) => (TYPE_HARDWARE, COUNT_HARDWARE_CYCLES, frequency(options.period)),
-        None => (TYPE_SOFTWARE, COUNT_SOFTWARE_DUMMY, 0),
+    let (kind, config, sample_period) = match options.taken_by {
+        TakenBy::Clock(Clock::CpuClock) => {
+            (TYPE_SOFTWARE, COUNT_SOFTWARE_CPU_CLOCK, options.period.get())
+        }
+        TakenBy::Clock(Clock::Cycles) => {
+            (TYPE_HARDWARE, COUNT_HARDWARE_CYCLES, frequency(options.period))
+        }
+        TakenBy::Leaving => (TYPE_SOFTWARE, COUNT_SOFTWARE_CONTEXT_SWITCHES, 1),
+        TakenBy::Nothing => (TYPE_SOFTWARE, COUNT_SOFTWARE_DUMMY, 0),
     };
     Attributes {
         kind,

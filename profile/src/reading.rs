@@ -14,12 +14,14 @@ use meikyo_recording::{ReadError, Recording, Selection};
 
 use crate::jobs::{job_of, user_of};
 use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
+use crate::off_cpu::Reason;
 use crate::symbols::{
     AddressSpaces, FileFunction, Function, MappedFile, Place, Process, Symbols, ToldFunctions,
     Unnamed,
 };
 use crate::tables::{
-    cgroups, file_symbols, jit_symbols, losses, mappings, rates, samples, summaries, threads,
+    cgroups, file_symbols, jit_symbols, losses, mappings, off_cpu, rates, samples, summaries,
+    threads,
 };
 use crate::wanted::{Wanted, fits};
 
@@ -377,6 +379,45 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// Goes through the time that threads were off the CPU, as if it were samples of where they left outside of
+    /// the kernel, with the spans, their ns, and whether others ran in their place.
+    pub(crate) fn off_cpu(
+        &mut self,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>, OffSpans),
+    ) -> Result<(), ReadError> {
+        let selection = Selection {
+            from: wanted.from,
+            to: wanted.until,
+            ..of_hosts(off_cpu::NAME, &wanted.hosts)
+        };
+        self.each(&selection, |reading, rows| {
+            let numbers = [off_cpu::CPU, off_cpu::TID, off_cpu::PID, off_cpu::ADDRESS];
+            let numbers = numbers.map(|column| column.values_in(rows));
+            let spans = [off_cpu::SPANS, off_cpu::OFF_NS].map(|column| column.values_in(rows));
+            let (hosts, reasons) = (off_cpu::HOST.values_in(rows), off_cpu::REASON.values_in(rows));
+            let (cgroups, stacks) =
+                (off_cpu::CGROUP.values_in(rows), off_cpu::STACK.values_in(rows));
+            for (row, &time) in times(rows).iter().enumerate() {
+                let [cpu, tid, pid, address] =
+                    numbers.each_ref().map(|of| get(of, row).unwrap_or(0));
+                let [spans, ns] = spans.each_ref().map(|of| get(of, row).unwrap_or(0));
+                if !wanted.has(cpu, pid) {
+                    continue;
+                }
+                let host = reading.host(get(&hosts, row));
+                let stack = get(&stacks, row).unwrap_or_default();
+                let (address, stack) = outside_of_kernel(address, stack);
+                let cgroup = get(&cgroups, row);
+                let seen = Seen { time, host, cpu, pid, tid, address, cgroup, stack };
+                if reading.is_named(&seen, wanted) {
+                    let is_preempted = get(&reasons, row) == Some(Reason::Preempted.word());
+                    take(reading, &seen, OffSpans { spans, ns, is_preempted });
+                }
+            }
+        })
+    }
+
     /// Whether a sample is of one of these jobs or users. What is of none that is known is nobody's, and so is
     /// what can be of several.
     fn is_visible(&self, seen: &Seen<'_>, to: &[String]) -> bool {
@@ -608,6 +649,27 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Spans that a thread was off the CPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OffSpans {
+    pub(crate) spans: u64,
+    pub(crate) ns: u64,
+    pub(crate) is_preempted: bool,
+}
+
+/// Where a thread was outside of the kernel, and its callers there, of a stack that ends in the kernel; as they are
+/// for a thread of the kernel.
+fn outside_of_kernel(address: u64, stack: &str) -> (u64, &str) {
+    let mut outer = stack;
+    let mut at = Some(address);
+    while at.is_some_and(|at| at >= KERNEL_BEGIN) {
+        let (rest, innermost) = outer.rsplit_once(';').unwrap_or(("", outer));
+        at = u64::from_str_radix(innermost, 16).ok();
+        outer = rest;
+    }
+    at.map_or((address, stack), |at| (at, outer))
+}
+
 /// Whether a pass over samples goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goes {
@@ -633,4 +695,22 @@ fn times(rows: &RecordBatch) -> &[i64] {
 
 fn get<'a, C: Cell>(values: &Option<Values<'a, C>>, row: usize) -> Option<C::Read<'a>> {
     values.as_ref().and_then(|values| values.get(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_left_from_where_it_was_outside_of_the_kernel() {
+        let kernel = "ffffffff81000001";
+        let address = KERNEL_BEGIN + 7;
+        let stack = format!("10;20;{kernel};{kernel}");
+        assert_eq!(outside_of_kernel(address, &stack), (0x20, "10"));
+        assert_eq!(outside_of_kernel(address, "30"), (0x30, ""));
+        assert_eq!(outside_of_kernel(0x40, "10;20"), (0x40, "10;20"));
+        // A thread of the kernel was nowhere else.
+        assert_eq!(outside_of_kernel(address, kernel), (address, kernel));
+        assert_eq!(outside_of_kernel(address, ""), (address, ""));
+    }
 }

@@ -79,6 +79,15 @@ pub enum Record<'a> {
         /// Process and thread.
         ids: Ids,
     },
+    /// A thread left its CPU, or is on one again.
+    Switch {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+        /// Which of both.
+        way: Way,
+    },
     /// Records found no room.
     Lost {
         /// Number of records that were lost.
@@ -88,6 +97,17 @@ pub enum Record<'a> {
     Throttle,
     /// A type that is not read, by its number.
     Other(u32),
+}
+
+/// Which way a thread was switched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is on a CPU again.
+    In,
+    /// It left its CPU, to wait for something.
+    OutToWait,
+    /// It left its CPU, though it could have run on.
+    OutPreempted,
 }
 
 /// Process and thread.
@@ -150,8 +170,12 @@ const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
+const SWITCH: u32 = 14;
+const SWITCH_CPU_WIDE: u32 = 15;
 
 const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 
 /// Octets of a build ID at most.
@@ -192,7 +216,7 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
     let body = octets.0.len().checked_sub(tail)?;
     let (body, identity) = octets.0.split_at_checked(body)?;
     let mut identity = Octets(identity);
-    identity.ids()?;
+    let of_thread = identity.ids()?;
     let time = identity.u64()?;
     let mut octets = Octets(body);
     Some(match kind {
@@ -216,6 +240,14 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
             }
         }
         THROTTLE => Record::Throttle,
+        SWITCH | SWITCH_CPU_WIDE => {
+            let way = match (misc & MISC_SWITCH_OUT != 0, misc & MISC_SWITCH_OUT_PREEMPT != 0) {
+                (false, _) => Way::In,
+                (true, false) => Way::OutToWait,
+                (true, true) => Way::OutPreempted,
+            };
+            Record::Switch { time, ids: of_thread, way }
+        }
         MMAP2 => {
             let ids = octets.ids()?;
             let range = [octets.u64()?, octets.u64()?, octets.u64()?];
@@ -438,6 +470,15 @@ mod tests {
         assert_eq!(read(&lost, PLAIN), Some(Record::Lost { count: 12 }));
         let throttled = record(THROTTLE, 0, &[1, 2, 3], &[], &IDENTITY_WORDS);
         assert_eq!(read(&throttled, PLAIN), Some(Record::Throttle));
+        let ids = Ids { pid: 7, tid: 8 };
+        for (kind, misc, words, way) in [
+            (SWITCH, 0, &[][..], Way::In),
+            (SWITCH_CPU_WIDE, MISC_SWITCH_OUT, &[5 << 32 | 5][..], Way::OutToWait),
+            (SWITCH, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &[][..], Way::OutPreempted),
+        ] {
+            let switched = record(kind, misc, words, &[], &IDENTITY_WORDS);
+            assert_eq!(read(&switched, PLAIN), Some(Record::Switch { time: 1_000, ids, way }));
+        }
         let other = record(77, 0, &[], &[], &IDENTITY_WORDS);
         assert_eq!(read(&other, PLAIN), Some(Record::Other(77)));
     }

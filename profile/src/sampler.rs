@@ -14,7 +14,7 @@ use meikyo_units::Nanos;
 
 use crate::clock;
 pub use crate::perf_event::Clock;
-use crate::perf_event::{Event, EventOptions, Subject};
+use crate::perf_event::{Event, EventOptions, Subject, TakenBy};
 use crate::records::{self, Carried, Record};
 use crate::ring::Ring;
 use attaching::{Owners, allow_descriptors, attach, outermost};
@@ -25,6 +25,11 @@ const RING: usize = 128 << 10;
 /// Octets of it with stacks: half a second of samples with as many callers as are kept, and as much as
 /// the kernel lets every user map (`kernel.perf_event_mlock_kb`).
 const RING_WITH_STACKS: usize = 512 << 10;
+
+/// Octets of the ring of a CPU for what leaves it and comes back, and how often it is drained at least: room for
+/// some 30,000 switches a second with their callers.
+const RING_OFF_CPU: usize = 1 << 20;
+const DRAIN_OFF_CPU: Nanos = Nanos::from_millis(100);
 
 /// Half a ring takes the samples of at least this span: it is made larger where they come faster.
 const HALF_RING_MIN: Nanos = Nanos::from_millis(20);
@@ -82,6 +87,8 @@ pub struct SamplerOptions {
     pub stacks: Option<CallChains>,
     /// Whether control groups are kept.
     pub cgroups: bool,
+    /// Whether it is told when threads leave their CPUs, from where, and when they are back.
+    pub off_cpu: bool,
     /// Whether the processes are only sampled once they call execve(2).
     pub on_exec: bool,
 }
@@ -98,6 +105,9 @@ pub enum OpenSamplerError {
     /// Callers by `.eh_frame` are found on one kind of processor only.
     #[error("callers by .eh_frame are found on x86-64 only")]
     EhFrame,
+    /// Control groups are sampled by events that do not tell when their threads leave a CPU.
+    #[error("time off the CPU is not known of control groups")]
+    OffCpuOfCgroups,
     /// There is no such control group of version 2.
     #[error("`{path}` is no control group of version 2")]
     Cgroup {
@@ -174,6 +184,17 @@ struct OfCpu {
     sampling: Vec<Event>,
     /// The one that tells what is mapped and begun, where no other does.
     telling: Option<Event>,
+    /// What tells of threads that leave the CPU, where that is asked for.
+    leaving: Option<Leaving>,
+}
+
+/// What tells of threads that leave a CPU: rings of their own, so that no sample is displaced.
+#[derive(Debug)]
+struct Leaving {
+    /// Unmapped before its events are closed.
+    ring: Ring,
+    until: Option<u64>,
+    events: Vec<Event>,
 }
 
 impl Sampler {
@@ -184,6 +205,9 @@ impl Sampler {
     pub fn open(target: &Target, options: SamplerOptions) -> Result<Self, OpenSamplerError> {
         if copied(&options) > 0 && !cfg!(target_arch = "x86_64") {
             return Err(OpenSamplerError::EhFrame);
+        }
+        if options.off_cpu && matches!(target, Target::Cgroups(_)) {
+            return Err(OpenSamplerError::OffCpuOfCgroups);
         }
         let online = online_cpus().map_err(|source| OpenSamplerError::System {
             doing: "read which CPUs there are, here",
@@ -198,11 +222,23 @@ impl Sampler {
             Target::Processes(pids) => attach(pids, &online, &events(&options, true))?,
             _ => (Vec::new(), None),
         };
+        let leaving = match target {
+            Target::Processes(pids) if options.off_cpu => {
+                attach(pids, &online, &leaving_events(&options, true))?.0
+            }
+            _ => Vec::new(),
+        };
+        let mut leaving = leaving.into_iter();
         let ring = ring_bytes(&options, is_of_processes);
         let mut attached = attached.into_iter();
         let open = |cpu| {
             let attached = attached.next().unwrap_or_default();
-            OfCpu::open(cpu, attached, &cgroups, (&options, is_of_everything, ring))
+            let mut of = OfCpu::open(cpu, attached, &cgroups, (&options, is_of_everything, ring))?;
+            if options.off_cpu {
+                let attached = leaving.next().unwrap_or_default();
+                of.leaving = Some(Leaving::open(cpu, attached, &options)?);
+            }
+            Ok(of)
         };
         let cpus = online.into_iter().map(open).collect::<Result<_, _>>()?;
         Ok(Self { cpus, options, is_of_processes, is_of_everything, ring, owners, unread: 0 })
@@ -225,7 +261,9 @@ impl Sampler {
 
     /// How long rings are filled at most before they must be drained.
     pub fn drain_every(&self) -> Nanos {
-        drain_every(self.options.period, self.ring, record_bytes(&self.options, self.carried()))
+        let longest = if self.options.off_cpu { DRAIN_OFF_CPU } else { DRAIN_MAX };
+        let record = record_bytes(&self.options, self.carried());
+        longest.min(drain_every(self.options.period, self.ring, record))
     }
 
     /// Whether it is told what is mapped and begun only while samples are taken: the events of threads
@@ -262,7 +300,8 @@ impl Sampler {
                 clock::wait_until(begin + turns + share);
             }
             if !self.options.on_exec {
-                of.sampling.iter().try_for_each(Event::enable)?;
+                let leaving = of.leaving.iter().flat_map(|leaving| &leaving.events);
+                of.sampling.iter().chain(leaving).try_for_each(Event::enable)?;
             }
         }
         Ok(())
@@ -275,7 +314,10 @@ impl Sampler {
     pub fn disable(&self) -> io::Result<()> {
         self.cpus
             .iter()
-            .flat_map(|of| of.sampling.iter().chain(&of.telling))
+            .flat_map(|of| {
+                let leaving = of.leaving.iter().flat_map(|leaving| &leaving.events);
+                of.sampling.iter().chain(&of.telling).chain(leaving)
+            })
             .try_for_each(Event::disable)
     }
 
@@ -297,6 +339,9 @@ impl Sampler {
         let carried = self.carried();
         for of in &mut self.cpus {
             of.until = Some(of.ring.head());
+            if let Some(leaving) = &mut of.leaving {
+                leaving.until = Some(leaving.ring.head());
+            }
         }
         for of in &mut self.cpus {
             of.ring.look_ahead(
@@ -330,6 +375,20 @@ impl Sampler {
         }
     }
 
+    /// Hands on what the kernel has told of threads that left their CPUs and came back, CPU by CPU.
+    pub fn drain_leaving(&mut self, mut take: impl FnMut(u32, Record<'_>)) {
+        let carried = Carried { callers: true, ..self.carried() };
+        let unread = &mut self.unread;
+        for of in &mut self.cpus {
+            let Some(leaving) = &mut of.leaving else { continue };
+            let until = leaving.until.take().unwrap_or_else(|| leaving.ring.head());
+            leaving.ring.drain(until, |octets| match records::read(octets, carried) {
+                Some(record) => take(of.cpu, record),
+                None => *unread += 1,
+            });
+        }
+    }
+
     /// Records since the last call that were not laid out as this program knows them.
     pub fn take_unread(&mut self) -> u64 {
         std::mem::take(&mut self.unread)
@@ -357,30 +416,59 @@ impl OfCpu {
         for cgroup in cgroups {
             sampling.push(event(Subject::Cgroup(cgroup), &options)?);
         }
-        let telling = EventOptions { clock: None, side_band: true, ..options };
+        let telling = EventOptions { taken_by: TakenBy::Nothing, side_band: true, ..options };
         let telling =
             if is_of_threads { None } else { Some(event(Subject::Everything, &telling)?) };
-        let system = |doing| move |source| OpenSamplerError::System { doing, cpu, source };
-        let mut events = telling.iter().chain(&sampling);
-        let first = events.next().ok_or_else(|| {
-            system("sample nothing")(io::Error::from(io::ErrorKind::InvalidInput))
-        })?;
-        let ring = Ring::map(first.file(), bytes).map_err(|source| OpenSamplerError::Ring {
-            cpu,
-            bytes,
-            source,
-        })?;
-        for other in events {
-            other.output_to(first).map_err(system("join the records of two events"))?;
-        }
-        Ok(Self { cpu, ring, until: None, sampling, telling })
+        let ring = ring_of(cpu, telling.iter().chain(&sampling), bytes)?;
+        Ok(Self { cpu, ring, until: None, sampling, telling, leaving: None })
     }
+}
+
+impl Leaving {
+    /// Opens the events of a CPU but those of threads, which are `attached` already, and their ring.
+    fn open(
+        cpu: u32,
+        attached: Vec<Event>,
+        options: &SamplerOptions,
+    ) -> Result<Self, OpenSamplerError> {
+        let options = leaving_events(options, !attached.is_empty());
+        let mut events = attached;
+        if events.is_empty() {
+            let subject = Subject::Everything;
+            let opened = Event::open(subject, cpu, &options);
+            events.push(opened.map_err(|source| refused(source, cpu, subject, &options))?);
+        }
+        let ring = ring_of(cpu, &events, RING_OFF_CPU)?;
+        Ok(Self { ring, until: None, events })
+    }
+}
+
+/// Maps a ring of so many octets for some events of a CPU.
+fn ring_of<'a>(
+    cpu: u32,
+    events: impl IntoIterator<Item = &'a Event>,
+    bytes: usize,
+) -> Result<Ring, OpenSamplerError> {
+    let system = |doing| move |source| OpenSamplerError::System { doing, cpu, source };
+    let mut events = events.into_iter();
+    let first = events
+        .next()
+        .ok_or_else(|| system("sample nothing")(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    let ring = Ring::map(first.file(), bytes).map_err(|source| OpenSamplerError::Ring {
+        cpu,
+        bytes,
+        source,
+    })?;
+    for other in events {
+        other.output_to(first).map_err(system("join the records of two events"))?;
+    }
+    Ok(ring)
 }
 
 /// What the events that take samples do.
 fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
     EventOptions {
-        clock: Some(options.clock),
+        taken_by: TakenBy::Clock(options.clock),
         period: options.period,
         chain_max: if options.stacks.is_some() { STACK_MAX } else { 0 },
         user_chains_only: false,
@@ -390,6 +478,16 @@ fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
         side_band: of_threads,
         inherit: of_threads,
         on_exec: options.on_exec,
+    }
+}
+
+/// What the events do that tell of threads which leave their CPUs.
+fn leaving_events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
+    EventOptions {
+        taken_by: TakenBy::Leaving,
+        chain_max: STACK_MAX,
+        side_band: false,
+        ..events(options, of_threads)
     }
 }
 
@@ -452,9 +550,9 @@ fn refused(
     subject: Subject<'_>,
     options: &EventOptions,
 ) -> OpenSamplerError {
-    match (source.raw_os_error(), subject, options.clock) {
+    match (source.raw_os_error(), subject, options.taken_by) {
         (Some(libc::EACCES | libc::EPERM), ..) => OpenSamplerError::Permission(source),
-        (Some(libc::ENOENT | libc::EOPNOTSUPP), _, Some(Clock::Cycles)) => {
+        (Some(libc::ENOENT | libc::EOPNOTSUPP), _, TakenBy::Clock(Clock::Cycles)) => {
             OpenSamplerError::NoCycles(source)
         }
         _ => OpenSamplerError::System { doing: "open an event", cpu, source },
@@ -517,6 +615,7 @@ mod tests {
                 phase: Phase::Staggered,
                 stacks,
                 cgroups: true,
+                off_cpu: false,
                 on_exec: false,
             };
             let ring = ring_bytes(&options, true);

@@ -51,7 +51,10 @@ pub(crate) const USAGES: &[Usage] = &[
     asks(
         "profile report",
         "there are no samples in that span, or files are damaged",
-        &["meikyo profile report profile --by process --from -10s"],
+        &[
+            "meikyo profile report profile --by process --from -10s",
+            "meikyo profile report profile --off-cpu",
+        ],
     ),
     asks(
         "profile top",

@@ -8,6 +8,7 @@ mod callers;
 mod exports;
 mod flames;
 mod imports;
+mod off_cpu;
 mod programs;
 mod recordings;
 mod reports;
@@ -26,6 +27,7 @@ const PLAIN: SamplerOptions = SamplerOptions {
     phase: Phase::Staggered,
     stacks: None,
     cgroups: false,
+    off_cpu: false,
     on_exec: false,
 };
 

@@ -19,6 +19,8 @@ pub(crate) enum Program {
     /// Recursion of known depth below a function of libc, and a handler of a signal, without frame
     /// pointers.
     Frames,
+    /// Sleeps and waits whose length it tells, by function.
+    Waits,
 }
 
 /// Where a compiled program lies.
@@ -42,6 +44,7 @@ pub(crate) fn compiled(program: Program) -> Option<Compiled> {
         Program::Matrix => ("matrix", include_str!("matrix.c")),
         Program::Threads => ("threads", include_str!("threads.c")),
         Program::Frames => ("frames", include_str!("frames.c")),
+        Program::Waits => ("waits", include_str!("waits.c")),
     };
     let (path, source) = (directory.path().join(name), directory.path().join("program.c"));
     std::fs::write(&source, text).unwrap();

@@ -32,7 +32,7 @@ impl Recorded {
         Recording::open(self.directory.path()).unwrap()
     }
 
-    fn report(&self, options: &ReportOptions) -> Report {
+    pub(crate) fn report(&self, options: &ReportOptions) -> Report {
         let report = report::report(&self.open(), options).unwrap();
         assert!(report.problems.is_empty(), "{:?}", report.problems);
         report

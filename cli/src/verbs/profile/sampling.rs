@@ -5,7 +5,7 @@ use meikyo_console::failure::Failure;
 use meikyo_console::output::{self, real};
 use meikyo_profile::governor::percent;
 use meikyo_profile::kernel_has_names;
-use meikyo_profile::recorder::{RecordError, RecorderOptions, Unwinding};
+use meikyo_profile::recorder::{OffCpuCounts, RecordError, RecorderOptions, Unwinding};
 use meikyo_profile::sampler::{CallChains, Clock, OpenSamplerError, Phase, SamplerOptions};
 use meikyo_units::{Bytes, Nanos};
 use serde::Serialize;
@@ -31,6 +31,9 @@ pub(super) struct SamplingArgs {
     /// Record the control group of each sample
     #[arg(long)]
     cgroups: bool,
+    /// Also record how long threads are off the CPU, and from where they left it
+    #[arg(long)]
+    off_cpu: bool,
     /// What drives the samples
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockChoice::CpuClock)]
     clock: ClockChoice,
@@ -119,6 +122,7 @@ impl SamplingArgs {
                     StacksChoice::EhFrame => CallChains::EhFrame { copied: self.stack_copy },
                 }),
                 cgroups: self.cgroups,
+                off_cpu: self.off_cpu,
                 on_exec,
             },
             whole_microseconds: self.microseconds,
@@ -171,6 +175,39 @@ impl UnwindingSummary {
     }
 }
 
+/// Time off the CPU.
+#[derive(Debug, Serialize)]
+pub(super) struct OffCpuSummary {
+    spans: u64,
+    waiting_ns: u64,
+    preempted_ns: u64,
+    rows: u64,
+    lost: u64,
+}
+
+impl OffCpuSummary {
+    pub(super) fn of(counts: OffCpuCounts) -> Self {
+        let OffCpuCounts { spans, waiting_ns, preempted_ns, rows, lost } = counts;
+        Self { spans, waiting_ns, preempted_ns, rows, lost }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "off the CPU: {} spans in {} rows, {:.3} s of waiting, {:.3} s while others ran\n",
+            self.spans,
+            self.rows,
+            real(self.waiting_ns) / 1e9,
+            real(self.preempted_ns) / 1e9,
+        );
+        if self.lost > 0 {
+            text +=
+                &format!("{} records of threads that left their CPU found no room\n", self.lost);
+        }
+        text
+    }
+}
+
 /// Says what will stay without a name, before a program runs; `unreadable` processes hide what they have
 /// mapped.
 pub(super) fn tell_what_is_missing(unreadable: u64) {
@@ -193,6 +230,9 @@ pub(super) fn explained(error: RecordError) -> Failure {
     let hint = match &error {
         RecordError::Open(OpenSamplerError::Permission(_)) => {
             "run it as root, or once: setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep PATH_OF_MEIKYO"
+        }
+        RecordError::Open(OpenSamplerError::OffCpuOfCgroups) => {
+            "leave --off-cpu out, or sample `--all`"
         }
         RecordError::Open(OpenSamplerError::EhFrame) => "follow frame pointers: `--stacks`",
         RecordError::Open(OpenSamplerError::NoCycles(_)) => "sample by time: `--clock cpu-clock`",
