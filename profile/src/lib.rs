@@ -15,6 +15,7 @@
 //! | [`disturbance`] | what a sample takes from the thread that it interrupts |
 //! | [`governor`] | how often may be sampled within a budget |
 //! | [`analysis`] | seconds summed up on the host, and those that are unlike the ones before |
+//! | [`aging`] | samples that have become old, made smaller |
 //! | [`flight`] | samples that stay on the host until somebody wants them |
 //! | [`recorder`] | the loop that joins them |
 //! | [`symbols`] | files and functions of addresses |
@@ -29,10 +30,12 @@
 //!
 //! `block`, `records`, `governor`, `analysis`, `flight` and `off_cpu` read no clock and call no system.
 
+pub mod aging;
 pub mod analysis;
 pub mod block;
 mod clock;
 pub mod disturbance;
+mod elf;
 mod existing;
 pub mod export;
 pub mod flame;

@@ -35,7 +35,7 @@ impl Reason {
 pub(crate) enum Told {
     /// It is about to leave its CPU, and is there.
     At(Box<Sample>),
-    /// It left its CPU.
+    /// It does not run any more.
     Left(Reason),
     /// It is on a CPU again.
     Back,

@@ -97,7 +97,7 @@ pub enum Clock {
 /// What takes the samples of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakenBy {
-    /// A clock.
+    /// Time or cycles that have passed.
     Clock(Clock),
     /// Every thread that leaves its CPU; when it left and was back is told, too.
     Leaving,

@@ -71,6 +71,33 @@ impl Seen<'_> {
     }
 }
 
+/// Seconds of CPUs that have samples of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Seconds {
+    all: BTreeSet<(usize, u64, i64)>,
+    last: Option<(usize, u64, i64)>,
+}
+
+impl Seconds {
+    fn of(seen: &Seen<'_>) -> (usize, u64, i64) {
+        (seen.host, seen.cpu, seen.time.div_euclid(1_000_000_000))
+    }
+
+    /// Notes the second of a sample; those of one second come behind each other.
+    pub(crate) fn note(&mut self, seen: &Seen<'_>) {
+        let second = Some(Self::of(seen));
+        if self.last != second {
+            self.last = second;
+            self.all.extend(second);
+        }
+    }
+
+    /// Whether a second has samples, of which a sum is the sum.
+    pub(crate) fn has(&self, seen: &Seen<'_>) -> bool {
+        self.all.contains(&Self::of(seen))
+    }
+}
+
 /// How often each host was sampled from when on: the span between two samples of a CPU that runs, ns.
 #[derive(Debug)]
 pub(crate) struct Periods(BTreeMap<usize, Vec<(i64, u64)>>);
@@ -333,6 +360,11 @@ impl<'a> Reading<'a> {
             && (visible.is_empty() || self.is_visible(seen, visible))
     }
 
+    /// Whether the recording can have sums of seconds: those of earlier programs have no such table.
+    pub(crate) fn has_summaries(&self) -> bool {
+        self.recording.table(summaries::NAME).is_ok()
+    }
+
     /// Goes through what hosts summed up of the wanted seconds: places of code as if they were samples at the
     /// end of their second, with how many there were; those in none of the places stand at address 0 of no
     /// process.
@@ -372,6 +404,8 @@ impl<'a> Reading<'a> {
                 .iter()
                 .all(|of| of.is_empty());
         for ((time, host, cpu), samples) in others {
+            // With more in places than in all, the number of all is missing, of a second at the edge of the span.
+            let samples = samples.cast_signed().max(0).cast_unsigned();
             if is_of_all && samples > 0 && wanted.has(cpu, 0) {
                 take(self, &Seen::in_second(time, host, cpu), samples);
             }

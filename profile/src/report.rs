@@ -7,7 +7,7 @@ use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::reading::stacks::{Callers, Stacks, index};
-use crate::reading::{Goes, Name, Reading, Seen};
+use crate::reading::{Goes, Name, Reading, Seconds, Seen};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
 
@@ -124,6 +124,8 @@ pub struct Loss {
 pub struct Report {
     /// All samples that were counted; of time off the CPU, ns.
     pub samples: u64,
+    /// Samples beside them that are known as sums of their second only, which [`Of::Summaries`] counts.
+    pub summed_up: u64,
     /// Of time off the CPU, how often threads left, and how long others ran in their place.
     pub off_cpu: Option<OffCpuSums>,
     /// The time of the first and the last of them.
@@ -169,7 +171,7 @@ pub struct Difference {
 /// Never: each sample has an address.
 pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, ReadError> {
     let mut symbols = Symbols::of_this_host();
-    let Counted { mut reading, stacks, counts, off_cpu, span } =
+    let Counted { mut reading, stacks, counts, summed_up, off_cpu, span } =
         count(recording, &mut symbols, options)?;
     let frames: Vec<_> = stacks.places().iter().map(|place| reading.frame(place)).collect();
     let empty: Name = "".into();
@@ -207,6 +209,7 @@ pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, 
     });
     Ok(Report {
         samples: counts.values().sum(),
+        summed_up,
         off_cpu,
         span,
         lines,
@@ -221,6 +224,7 @@ struct Counted<'a> {
     reading: Reading<'a>,
     stacks: Stacks,
     counts: BTreeMap<(u32, Name), u64>,
+    summed_up: u64,
     off_cpu: Option<OffCpuSums>,
     span: Option<(WallTime, WallTime)>,
 }
@@ -235,16 +239,25 @@ fn count<'a>(
     let mut stacks = Stacks::new(callers);
     let mut counts: BTreeMap<(u32, Name), u64> = BTreeMap::new();
     let (mut span, mut off_cpu) = (None, None);
+    let (mut seconds, mut summed_up) = (Seconds::default(), 0);
     let mut take = |reading: &mut Reading<'_>, seen: &Seen<'_>, samples: u64| {
         span = wider(span, seen.time);
         let other = name_of(reading, seen, options.by);
         *counts.entry((stacks.number_of(reading, seen), other)).or_default() += samples;
     };
     match options.of {
-        Of::Samples => reading.samples(&options.wanted, |reading, seen| {
-            take(reading, seen, 1);
-            Goes::On
-        })?,
+        Of::Samples => {
+            reading.samples(&options.wanted, |reading, seen| {
+                seconds.note(seen);
+                take(reading, seen, 1);
+                Goes::On
+            })?;
+            if reading.has_summaries() {
+                reading.summaries(&options.wanted, |_, seen, samples| {
+                    summed_up += if seconds.has(seen) { 0 } else { samples };
+                })?;
+            }
+        }
         Of::Summaries => reading.summaries(&options.wanted, take)?,
         Of::OffCpu => {
             let mut sums = OffCpuSums::default();
@@ -257,7 +270,7 @@ fn count<'a>(
         }
     }
     reading.look_up(stacks.places().iter())?;
-    Ok(Counted { reading, stacks, counts, off_cpu, span: span.map(walls) })
+    Ok(Counted { reading, stacks, counts, summed_up, off_cpu, span: span.map(walls) })
 }
 
 /// What a sample is counted by beside its stack.
@@ -339,6 +352,7 @@ mod tests {
         };
         Report {
             samples: lines.iter().map(|line| line.1).sum(),
+            summed_up: 0,
             off_cpu: None,
             span: None,
             lines: lines.iter().map(line).collect(),

@@ -92,7 +92,8 @@ fn callers_by_eh_frame_are_found_and_what_that_takes_is_said() {
     for what in ["cpu_ns", "copied_bytes", "table_bytes"] {
         assert!(summary["unwinding"][what].as_u64().unwrap() > 0, "{what} of {summary}");
     }
-    let said = text(&run(&["--stacks=eh-frame", "--stack-copy", "512B"]));
+    let said =
+        String::from_utf8(run(&["--stacks=eh-frame", "--stack-copy", "512B"]).stdout).unwrap();
     assert!(said.contains("callers by .eh_frame: "), "{said}");
     assert_eq!(document(&run(&["--stacks", "--json"]))["unwinding"], Value::Null);
     let refused = run(&["--stacks=eh-frame", "--stack-copy", "7B"]);
@@ -130,7 +131,7 @@ fn time_off_the_cpu_is_recorded_on_request_and_reported_by_who_waited() {
             lines.filter(|line| line["name"] == name).map(|line| ns(&line["off_cpu_ns"])).sum();
         assert!((400_000_000..2_000_000_000).contains(&found), "{name}: {by_process}");
     }
-    let said = text(&report(&["--off-cpu"]));
+    let said = String::from_utf8(report(&["--off-cpu"]).stdout).unwrap();
     assert!(said.contains("s off the CPU in "), "{said}");
     let refused = record(&["--off-cpu", "--cgroup", "/sys/fs/cgroup"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));

@@ -7,6 +7,7 @@ use meikyo_units::Nanos;
 
 use super::mapped_files::{MappedAt, MappedFiles};
 use super::perf_maps::{self, PerfMaps};
+use crate::aging::put_place;
 use crate::analysis::{Finding, Summary};
 use crate::block::{FILLED, write_stack};
 use crate::clock::Offset;
@@ -278,13 +279,7 @@ impl SideBand {
         for (place, samples) in all.into_iter().chain(places) {
             self.summaries.make_room(0, &mut self.full);
             let (batch, host) = self.summaries.row(&self.host, time);
-            batch.put(summaries::HOST, host);
-            batch.put(summaries::CPU, cpu.into());
-            if let Some((pid, address)) = place {
-                batch.put(summaries::PID, pid.into());
-                batch.put(summaries::ADDRESS, address);
-            }
-            batch.put(summaries::SAMPLES, samples);
+            put_place(batch, (host, cpu.into()), place, samples);
         }
         for finding in &summary.findings {
             let (word, before, found) = match *finding {

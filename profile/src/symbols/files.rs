@@ -252,14 +252,23 @@ pub(super) fn names_in(
     file: Elf,
     offsets: &[u64],
 ) -> Vec<Result<Rc<str>, Unnamed>> {
-    let source = Source::Elf(file);
-    let found = symbolizer.symbolize(&source, Input::FileOffset(offsets)).unwrap_or_default();
+    names_at(symbolizer, file, Input::FileOffset(offsets))
+}
+
+/// The names of the functions at some places of a file.
+pub(super) fn names_at(
+    symbolizer: &Symbolizer,
+    file: Elf,
+    places: Input<&[u64]>,
+) -> Vec<Result<Rc<str>, Unnamed>> {
+    let count = places.into_inner().len();
+    let found = symbolizer.symbolize(&Source::Elf(file), places).unwrap_or_default();
     let mut found = found.into_iter();
-    let name = |_: &u64| {
+    let name = |_| {
         let symbol = found.next().and_then(|symbol| symbol.into_sym());
         symbol.map(|symbol| Rc::from(&*symbol.name)).ok_or(Unnamed::NoSymbol)
     };
-    offsets.iter().map(name).collect()
+    (0..count).map(name).collect()
 }
 
 #[cfg(test)]

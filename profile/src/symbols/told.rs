@@ -7,13 +7,14 @@ use std::path::Path;
 use std::rc::Rc;
 
 use blazesym::SymType;
-use blazesym::inspect::{Inspector, source as inspect};
-use blazesym::symbolize::Symbolizer;
+use blazesym::inspect::{Inspector, SymInfo, source as inspect};
 use blazesym::symbolize::source::Elf;
+use blazesym::symbolize::{Input, Symbolizer};
 use meikyo_recording::{PackError, PackedRows, Packer};
 
-use super::files::{Unnamed, names_in};
+use super::files::{Unnamed, names_at};
 use crate::block::FILLED;
+use crate::elf;
 use crate::existing::{build_id_in, mapped_file};
 use crate::kernel::KernelFacts;
 use crate::regular::Regular;
@@ -64,33 +65,58 @@ fn functions_in_kallsyms(symbols: impl BufRead, (begin, size): (u64, u64)) -> Ve
     in_order(functions.collect())
 }
 
+/// The functions in the debug information of a file, which lie in the file where the begin of it (`head`) says.
+pub fn functions_of_debug_info(debug_info: &Path, head: &[u8]) -> Vec<FileFunction> {
+    let of_head = |offset: u64, size: u64| {
+        let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
+        Some(head.get(offset..offset.checked_add(size)?)?.to_vec())
+    };
+    let Some((_, segments)) = elf::segments(of_head) else { return Vec::new() };
+    // 0 is the address of what is defined elsewhere.
+    let found = sizes_by_place(debug_info, |of| Some(of.addr).filter(|&address| address > 0));
+    let addresses: Vec<u64> = found.keys().copied().collect();
+    let named = named(debug_info, Input::VirtOffset(&addresses), found);
+    let in_file = named.into_iter().filter_map(|function| {
+        let (offset, _) = elf::offset_of(&segments, function.offset)?;
+        Some(FileFunction { offset, ..function })
+    });
+    in_order(in_file.collect())
+}
+
 fn functions_in(file: &Path) -> Vec<FileFunction> {
+    let found = sizes_by_place(file, |of| of.file_offset);
+    let offsets: Vec<u64> = found.keys().copied().collect();
+    in_order(named(file, Input::FileOffset(&offsets), found))
+}
+
+/// How large the functions of a file are, by their places.
+fn sizes_by_place(file: &Path, place: impl Fn(&SymInfo<'_>) -> Option<u64>) -> BTreeMap<u64, u64> {
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();
     // Symbols alone: a host is not made to read debug information.
     let mut inspected = inspect::Elf::new(file);
     inspected.debug_syms = false;
     let inspected = Inspector::new().for_each(&inspect::Source::Elf(inspected), |of| {
         if of.sym_type == SymType::Function
-            && let Some(offset) = of.file_offset
+            && let Some(place) = place(of)
         {
-            let size = found.entry(offset).or_default();
+            let size = found.entry(place).or_default();
             *size = (*size).max(of.size.unwrap_or(0) as u64);
         }
         if found.len() < FUNCTIONS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    if inspected.is_err() {
-        return Vec::new();
-    }
-    // Named as they are where the file is at hand.
+    if inspected.is_err() { BTreeMap::new() } else { found }
+}
+
+/// The functions of a file at some places, named as they are where the file is at hand.
+fn named(file: &Path, places: Input<&[u64]>, found: BTreeMap<u64, u64>) -> Vec<FileFunction> {
     let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
-    let offsets: Vec<u64> = found.keys().copied().collect();
-    let mut named = Elf::new(file);
-    named.debug_syms = false;
-    let names = names_in(&symbolizer.build(), named, &offsets);
+    let mut elf = Elf::new(file);
+    elf.debug_syms = false;
+    let names = names_at(&symbolizer.build(), elf, places);
     let named = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
         Some(FileFunction { offset, size, name: cut(&name.ok()?).into() })
     });
-    in_order(named.collect())
+    named.collect()
 }
 
 fn cut(name: &str) -> &str {
@@ -175,6 +201,7 @@ impl ToldFunctions {
 mod tests {
     use super::*;
     use crate::regular::Links;
+    use crate::symbols::files::names_in;
 
     #[test]
     fn functions_of_this_program_are_those_that_its_file_is_looked_up_by() {

@@ -226,6 +226,7 @@ fn document(report: &Report, lines: usize) -> Value {
         report.losses.iter().map(|loss| (loss.what.clone(), json!(loss.count))).collect();
     json!({
         "schema": "meikyo.profile.report/1", unit: report.samples,
+        "samples_summed_up": report.summed_up,
         "off_cpu_spans": report.off_cpu.map(|of| of.spans),
         "preempted_ns": report.off_cpu.map(|of| of.preempted_ns),
         "from": report.span.map(|span| span.0.to_string()),
@@ -270,6 +271,12 @@ fn text(report: &Report, lines: usize) -> String {
         text += &format!(" ({})", reasons.join(", "));
     }
     text.push('\n');
+    if report.summed_up > 0 {
+        text += &format!(
+            "{} more samples are known as sums only: count those with --summary\n",
+            report.summed_up
+        );
+    }
     for loss in &report.losses {
         text += &format!("lost: {} {}\n", loss.what, loss.count);
     }
