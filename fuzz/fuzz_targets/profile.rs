@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         0 => {
             let carried = Carried {
                 callers: form & 64 != 0,
+                user: form & 16 != 0,
                 cgroup: form & 128 != 0,
                 event: form & 32 != 0,
             };

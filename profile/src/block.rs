@@ -160,7 +160,7 @@ pub fn read(block: &PackedRows) -> Result<BlockSamples, UnpackError> {
 }
 
 /// Writes callers, innermost first, as the text of a stack, which begins with the outermost.
-fn write_stack(callers: &[u64], stack: &mut String) {
+pub(crate) fn write_stack(callers: &[u64], stack: &mut String) {
     stack.clear();
     for caller in callers.iter().rev() {
         if !stack.is_empty() {

@@ -31,6 +31,11 @@ pub(crate) fn offset() -> Offset {
     compared.min_by_key(|(took, _)| *took).expect("five comparisons").1
 }
 
+/// CPU time that the calling thread has used, ns.
+pub(crate) fn thread_cpu() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).cast_unsigned()
+}
+
 /// CPU time that this process has used, ns.
 pub(crate) fn process_cpu() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).cast_unsigned()

@@ -10,7 +10,7 @@ use std::io;
 use meikyo_units::Nanos;
 
 use crate::clock;
-use crate::perf_event::{Clock, Event, EventOptions, Subject};
+use crate::perf_event::{Clock, Event, EventOptions, Subject, TakenBy};
 use crate::records::{self, Carried, Record};
 use crate::ring::Ring;
 
@@ -47,10 +47,11 @@ pub fn measure() -> io::Result<Nanos> {
 /// One try; `None` where too few samples were taken to tell.
 fn try_once() -> io::Result<Option<Nanos>> {
     let options = EventOptions {
-        clock: Some(Clock::CpuClock),
+        taken_by: TakenBy::Clock(Clock::CpuClock),
         period: PERIOD,
         chain_max: 0,
         user_chains_only: false,
+        copied: 0,
         cgroups: false,
         events: false,
         side_band: false,
@@ -65,8 +66,8 @@ fn try_once() -> io::Result<Option<Nanos>> {
     let gaps = gaps();
     event.disable()?;
     let mut times = Vec::new();
-    ring.drain(|octets| {
-        let carried = Carried { callers: false, cgroup: false, event: false };
+    ring.drain(ring.head(), |octets| {
+        let carried = Carried { callers: false, user: false, cgroup: false, event: false };
         if let Some(Record::Sample { time, .. }) = records::read(octets, carried) {
             times.push(time);
         }

@@ -147,6 +147,19 @@ impl BuildIds {
     }
 }
 
+/// The file that a process has mapped, where it sees it or where its path leads to; `None` where no file that
+/// is the same is there any more.
+pub(crate) fn mapped_file(
+    pid: u32,
+    path: &str,
+    is_the_same: impl Fn(&Regular) -> bool,
+) -> Option<Regular> {
+    let relative = path.strip_prefix('/')?;
+    let of_process = Path::new("/proc").join(pid.to_string()).join("root").join(relative);
+    let files = [of_process.as_path(), Path::new(path)].into_iter();
+    files.filter_map(|path| Regular::at(path, Links::Followed).ok()).find(is_the_same)
+}
+
 /// The build ID of an ELF file, hexadecimal; `None` where it has none or cannot be read.
 pub(crate) fn build_id_in(file: &Regular) -> Option<String> {
     let id = blazesym::helper::read_elf_build_id(&file.path()).ok()??;

@@ -14,7 +14,7 @@ use meikyo_units::WallTime;
 use crate::kernel::KERNEL;
 use crate::reading::alike::Alike;
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
-use crate::reading::{Goes, Name, Reading, Seen};
+use crate::reading::{Goes, Name, Reading, Seconds, Seen};
 use crate::report::{Loss, losses, walls, wider};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
@@ -145,6 +145,8 @@ pub struct Node {
 pub struct Side {
     /// How many there are.
     pub samples: u64,
+    /// Those of them that are known as sums of their second only: without callers, by place of code.
+    pub summed_up: u64,
     /// The time of the first and the last one.
     pub span: Option<(WallTime, WallTime)>,
     /// What was lost in the time that is wanted.
@@ -188,9 +190,9 @@ pub fn flame(
     let mut met = Met::new(options);
     let mut read = Vec::new();
     for (side, wanted) in sides.into_iter().enumerate() {
-        let (samples, span) = met.read(&mut reading, wanted, side)?;
+        let (samples, summed_up, span) = met.read(&mut reading, wanted, side)?;
         let losses = losses(&mut reading, wanted)?;
-        read.push(Side { samples, span: span.map(walls), losses });
+        read.push(Side { samples, summed_up, span: span.map(walls), losses });
     }
     reading.look_up(met.stacks.places().iter())?;
     let unnamed = met.unnamed(&reading);
@@ -232,14 +234,15 @@ impl<'a> Met<'a> {
         }
     }
 
-    /// Reads the samples of a side: how many, and when they were taken.
+    /// Reads the samples of a side: how many, how many of them as sums, and when they were taken.
     fn read(
         &mut self,
         reading: &mut Reading<'_>,
         wanted: &Wanted,
         side: usize,
-    ) -> Result<(u64, Option<(i64, i64)>), FlameError> {
+    ) -> Result<(u64, u64, Option<(i64, i64)>), FlameError> {
         let (before, mut span) = (self.samples, None);
+        let mut seconds = Seconds::default();
         let limit = self.options.samples_max;
         let mut take = |reading: &mut Reading<'_>, alike: &Alike<'_>| {
             let Alike { seen, count, until, .. } = alike;
@@ -248,6 +251,7 @@ impl<'a> Met<'a> {
                 return Goes::NoFurther;
             }
             span = wider(wider(span, seen.time), *until);
+            seconds.note(seen);
             let group = group_of(reading, seen, self.options.grouped);
             let group = group.map_or(0, |group| self.groups.number(&group));
             let stack = self.stacks.number_of_alike(reading, alike);
@@ -265,7 +269,21 @@ impl<'a> Met<'a> {
         if self.samples > limit {
             return Err(FlameError::TooMany { limit });
         }
-        Ok((self.samples - before, span))
+        let sampled = self.samples - before;
+        if self.options.shape != Shape::InTime && reading.has_summaries() {
+            reading.summaries(wanted, |reading, seen, samples| {
+                if samples > 0 && !seconds.has(seen) {
+                    self.samples += samples;
+                    span = wider(span, seen.time);
+                    let group = group_of(reading, seen, self.options.grouped);
+                    let group = group.map_or(0, |group| self.groups.number(&group));
+                    let stack = self.stacks.number_of(reading, seen);
+                    self.counts.entry((group, stack)).or_default()[side] += samples;
+                }
+            })?;
+        }
+        let all = self.samples - before;
+        Ok((all, all - sampled, span))
     }
 
     /// Samples whose own address has no name, of all sides.

@@ -143,7 +143,7 @@ fn time_of(record: &Record<'_>) -> Option<u64> {
         | Record::Fork { time, .. }
         | Record::Exit { time, .. }
         | Record::Sample { time, .. } => Some(time),
-        Record::Lost { .. } | Record::Throttle | Record::Other(_) => None,
+        Record::Switch { .. } | Record::Lost { .. } | Record::Throttle | Record::Other(_) => None,
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`disturbance`] | what a sample takes from the thread that it interrupts |
 //! | [`governor`] | how often may be sampled within a budget |
 //! | [`analysis`] | seconds summed up on the host, and those that are unlike the ones before |
+//! | [`aging`] | samples that have become old, made smaller |
 //! | [`flight`] | samples that stay on the host until somebody wants them |
 //! | [`recorder`] | the loop that joins them |
 //! | [`symbols`] | files and functions of addresses |
@@ -27,12 +28,14 @@
 //! | [`export`] | samples for other programs |
 //! | [`flame`] | samples as trees of callers |
 //!
-//! `block`, `records`, `governor`, `analysis` and `flight` read no clock and call no system.
+//! `block`, `records`, `governor`, `analysis`, `flight` and `off_cpu` read no clock and call no system.
 
+pub mod aging;
 pub mod analysis;
 pub mod block;
 mod clock;
 pub mod disturbance;
+mod elf;
 mod existing;
 pub mod export;
 pub mod flame;
@@ -43,6 +46,7 @@ pub mod jobs;
 mod kernel;
 mod mapping;
 pub mod moments;
+mod off_cpu;
 pub mod perf_data;
 mod perf_event;
 mod program;
@@ -55,6 +59,7 @@ mod ring;
 pub mod sampler;
 pub mod symbols;
 pub mod tables;
+mod unwinding;
 pub mod wanted;
 
 pub use block::BLOCK_OCTETS_MAX;

@@ -292,7 +292,8 @@ impl<'a> PerfData<'a> {
         plain.extend_from_slice(body);
         plain.extend_from_slice(&ids.to_le_bytes());
         plain.extend_from_slice(&time.to_le_bytes());
-        records::read(plain, Carried { callers: false, cgroup: false, event: false })
+        let carried = Carried { callers: false, user: false, cgroup: false, event: false };
+        records::read(plain, carried)
     }
 }
 

@@ -43,6 +43,7 @@ const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const COUNT_HARDWARE_CYCLES: u64 = 0;
 const COUNT_SOFTWARE_CPU_CLOCK: u64 = 0;
+const COUNT_SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
 const COUNT_SOFTWARE_DUMMY: u64 = 9;
 
 const SAMPLE_IP: u64 = 1;
@@ -50,6 +51,8 @@ const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_ID: u64 = 1 << 6;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+const SAMPLE_STACK_USER: u64 = 1 << 13;
 const SAMPLE_CGROUP: u64 = 1 << 21;
 
 const DISABLED: u64 = 1;
@@ -63,10 +66,15 @@ const TASK: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_KERNEL_CHAIN: u64 = 1 << 21;
+const EXCLUDE_USER_CHAIN: u64 = 1 << 22;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCK_ID: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
 const BUILD_ID: u64 = 1 << 34;
+
+/// The general registers of x86-64 and the address of the instruction (`asm/perf_regs.h`).
+const USER_REGISTERS: u64 = 0xff_01ff;
 
 const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
 const FLAG_CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
@@ -86,17 +94,31 @@ pub enum Clock {
     Cycles,
 }
 
+/// What takes the samples of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakenBy {
+    /// Time or cycles that have passed.
+    Clock(Clock),
+    /// Every thread that leaves its CPU; when it left and was back is told, too.
+    Leaving,
+    /// Nothing: it only tells what is mapped, named and begun.
+    Nothing,
+}
+
 /// What an event does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventOptions {
-    /// What takes samples; `None` for an event that only tells what is mapped, named and begun.
-    pub(crate) clock: Option<Clock>,
+    /// What takes samples.
+    pub(crate) taken_by: TakenBy,
     /// Span between two samples.
     pub(crate) period: Nanos,
     /// Addresses of a chain at most; 0 takes none.
     pub(crate) chain_max: u16,
     /// Whether chains have no part in the kernel.
     pub(crate) user_chains_only: bool,
+    /// Octets of the stack that are copied beside the registers, in place of the chain outside of the
+    /// kernel; 0 copies none.
+    pub(crate) copied: u16,
     /// Whether samples carry their control group.
     pub(crate) cgroups: bool,
     /// Whether records carry the event that wrote them.
@@ -222,12 +244,17 @@ fn attributes(options: &EventOptions) -> Attributes {
         (options.inherit, INHERIT),
         (options.on_exec, ENABLE_ON_EXEC),
         (options.user_chains_only, EXCLUDE_KERNEL_CHAIN),
-        (options.clock == Some(Clock::Cycles), FREQUENCY),
+        (options.copied > 0, EXCLUDE_USER_CHAIN),
+        (options.taken_by == TakenBy::Clock(Clock::Cycles), FREQUENCY),
+        (options.taken_by == TakenBy::Leaving, CONTEXT_SWITCH),
     ] {
         flags |= if is_wanted { flag } else { 0 };
     }
     if options.chain_max > 0 {
         sample_type |= SAMPLE_CALLCHAIN;
+    }
+    if options.copied > 0 {
+        sample_type |= SAMPLE_REGS_USER | SAMPLE_STACK_USER;
     }
     if options.events {
         sample_type |= SAMPLE_ID;
@@ -235,10 +262,15 @@ fn attributes(options: &EventOptions) -> Attributes {
     if options.cgroups {
         sample_type |= SAMPLE_CGROUP;
     }
-    let (kind, config, sample_period) = match options.clock {
-        Some(Clock::CpuClock) => (TYPE_SOFTWARE, COUNT_SOFTWARE_CPU_CLOCK, options.period.get()),
-        Some(Clock::Cycles) => (TYPE_HARDWARE, COUNT_HARDWARE_CYCLES, frequency(options.period)),
-        None => (TYPE_SOFTWARE, COUNT_SOFTWARE_DUMMY, 0),
+    let (kind, config, sample_period) = match options.taken_by {
+        TakenBy::Clock(Clock::CpuClock) => {
+            (TYPE_SOFTWARE, COUNT_SOFTWARE_CPU_CLOCK, options.period.get())
+        }
+        TakenBy::Clock(Clock::Cycles) => {
+            (TYPE_HARDWARE, COUNT_HARDWARE_CYCLES, frequency(options.period))
+        }
+        TakenBy::Leaving => (TYPE_SOFTWARE, COUNT_SOFTWARE_CONTEXT_SWITCHES, 1),
+        TakenBy::Nothing => (TYPE_SOFTWARE, COUNT_SOFTWARE_DUMMY, 0),
     };
     Attributes {
         kind,
@@ -250,6 +282,8 @@ fn attributes(options: &EventOptions) -> Attributes {
         // Rings are drained by the clock: nobody is to be woken.
         wakeup: u32::MAX,
         clock_id: libc::CLOCK_MONOTONIC,
+        sample_regs_user: if options.copied > 0 { USER_REGISTERS } else { 0 },
+        sample_stack_user: options.copied.into(),
         sample_max_stack: options.chain_max,
         ..Attributes::default()
     }

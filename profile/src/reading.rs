@@ -15,12 +15,14 @@ use meikyo_recording::{ReadError, Recording, Selection};
 
 use crate::jobs::{job_of, user_of};
 use crate::kernel::{KERNEL, KERNEL_BEGIN, KernelFacts};
+use crate::off_cpu::Reason;
 use crate::symbols::{
     AddressSpaces, FileFunction, Function, MappedFile, Place, Process, Symbols, ToldFunctions,
     Unnamed,
 };
 use crate::tables::{
-    cgroups, file_symbols, jit_symbols, losses, mappings, rates, samples, summaries, threads,
+    cgroups, file_symbols, jit_symbols, losses, mappings, off_cpu, rates, samples, summaries,
+    threads,
 };
 use crate::wanted::{Wanted, fits};
 
@@ -67,6 +69,33 @@ impl Seen<'_> {
 
     pub(crate) fn thread(&self) -> Process {
         Process { host: self.host, pid: self.tid }
+    }
+}
+
+/// Seconds of CPUs that have samples of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Seconds {
+    all: BTreeSet<(usize, u64, i64)>,
+    last: Option<(usize, u64, i64)>,
+}
+
+impl Seconds {
+    fn of(seen: &Seen<'_>) -> (usize, u64, i64) {
+        (seen.host, seen.cpu, seen.time.div_euclid(1_000_000_000))
+    }
+
+    /// Notes the second of a sample; those of one second come behind each other.
+    pub(crate) fn note(&mut self, seen: &Seen<'_>) {
+        let second = Some(Self::of(seen));
+        if self.last != second {
+            self.last = second;
+            self.all.extend(second);
+        }
+    }
+
+    /// Whether a second has samples, of which a sum is the sum.
+    pub(crate) fn has(&self, seen: &Seen<'_>) -> bool {
+        self.all.contains(&Self::of(seen))
     }
 }
 
@@ -332,6 +361,11 @@ impl<'a> Reading<'a> {
             && (visible.is_empty() || self.is_visible(seen, visible))
     }
 
+    /// Whether the recording can have sums of seconds: those of earlier programs have no such table.
+    pub(crate) fn has_summaries(&self) -> bool {
+        self.recording.table(summaries::NAME).is_ok()
+    }
+
     /// Goes through what hosts summed up of the wanted seconds: places of code as if they were samples at the
     /// end of their second, with how many there were; those in none of the places stand at address 0 of no
     /// process.
@@ -371,11 +405,52 @@ impl<'a> Reading<'a> {
                 .iter()
                 .all(|of| of.is_empty());
         for ((time, host, cpu), samples) in others {
+            // With more in places than in all, the number of all is missing, of a second at the edge of the span.
+            let samples = samples.cast_signed().max(0).cast_unsigned();
             if is_of_all && samples > 0 && wanted.has(cpu, 0) {
                 take(self, &Seen::in_second(time, host, cpu), samples);
             }
         }
         Ok(())
+    }
+
+    /// Goes through the time that threads were off the CPU, as if it were samples of where they left outside of
+    /// the kernel, with the spans, their ns, and whether others ran in their place.
+    pub(crate) fn off_cpu(
+        &mut self,
+        wanted: &Wanted,
+        mut take: impl FnMut(&mut Self, &Seen<'_>, OffSpans),
+    ) -> Result<(), ReadError> {
+        let selection = Selection {
+            from: wanted.from,
+            to: wanted.until,
+            ..of_hosts(off_cpu::NAME, &wanted.hosts)
+        };
+        self.each(&selection, |reading, rows| {
+            let numbers = [off_cpu::CPU, off_cpu::TID, off_cpu::PID, off_cpu::ADDRESS];
+            let numbers = numbers.map(|column| column.values_in(rows));
+            let spans = [off_cpu::SPANS, off_cpu::OFF_NS].map(|column| column.values_in(rows));
+            let (hosts, reasons) = (off_cpu::HOST.values_in(rows), off_cpu::REASON.values_in(rows));
+            let (cgroups, stacks) =
+                (off_cpu::CGROUP.values_in(rows), off_cpu::STACK.values_in(rows));
+            for (row, &time) in times(rows).iter().enumerate() {
+                let [cpu, tid, pid, address] =
+                    numbers.each_ref().map(|of| get(of, row).unwrap_or(0));
+                let [spans, ns] = spans.each_ref().map(|of| get(of, row).unwrap_or(0));
+                if !wanted.has(cpu, pid) {
+                    continue;
+                }
+                let host = reading.host(get(&hosts, row));
+                let stack = get(&stacks, row).unwrap_or_default();
+                let (address, stack) = outside_of_kernel(address, stack);
+                let cgroup = get(&cgroups, row);
+                let seen = Seen { time, host, cpu, pid, tid, address, cgroup, stack };
+                if reading.is_named(&seen, wanted) {
+                    let is_preempted = get(&reasons, row) == Some(Reason::Preempted.word());
+                    take(reading, &seen, OffSpans { spans, ns, is_preempted });
+                }
+            }
+        })
     }
 
     /// Whether a sample is of one of these jobs or users. What is of none that is known is nobody's, and so is
@@ -609,6 +684,27 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Spans that a thread was off the CPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OffSpans {
+    pub(crate) spans: u64,
+    pub(crate) ns: u64,
+    pub(crate) is_preempted: bool,
+}
+
+/// Where a thread was outside of the kernel, and its callers there, of a stack that ends in the kernel; as they are
+/// for a thread of the kernel.
+fn outside_of_kernel(address: u64, stack: &str) -> (u64, &str) {
+    let mut outer = stack;
+    let mut at = Some(address);
+    while at.is_some_and(|at| at >= KERNEL_BEGIN) {
+        let (rest, innermost) = outer.rsplit_once(';').unwrap_or(("", outer));
+        at = u64::from_str_radix(innermost, 16).ok();
+        outer = rest;
+    }
+    at.map_or((address, stack), |at| (at, outer))
+}
+
 /// Whether a pass over samples goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goes {
@@ -634,4 +730,22 @@ fn times(rows: &RecordBatch) -> &[i64] {
 
 fn get<'a, C: Cell>(values: &Option<Values<'a, C>>, row: usize) -> Option<C::Read<'a>> {
     values.as_ref().and_then(|values| values.get(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_left_from_where_it_was_outside_of_the_kernel() {
+        let kernel = "ffffffff81000001";
+        let address = KERNEL_BEGIN + 7;
+        let stack = format!("10;20;{kernel};{kernel}");
+        assert_eq!(outside_of_kernel(address, &stack), (0x20, "10"));
+        assert_eq!(outside_of_kernel(address, "30"), (0x30, ""));
+        assert_eq!(outside_of_kernel(0x40, "10;20"), (0x40, "10;20"));
+        // A thread of the kernel was nowhere else.
+        assert_eq!(outside_of_kernel(address, kernel), (address, kernel));
+        assert_eq!(outside_of_kernel(address, ""), (address, ""));
+    }
 }

@@ -22,8 +22,12 @@ use crate::block::{BlockOptions, Sample};
 use crate::flight::{FlightOptions, FlightRecorder, Grabbed};
 use crate::governor::{Change, Governor, Observation};
 use crate::jobs::job_of;
-use crate::records::Record;
-use crate::sampler::{OpenSamplerError, STACK_MAX, Sampler, SamplerOptions, Target};
+pub use crate::off_cpu::OffCpuCounts;
+use crate::off_cpu::{OffCpu, Reason, Told};
+use crate::records::{Record, Way};
+use crate::sampler::{CallChains, OpenSamplerError, Sampler, SamplerOptions, Target};
+pub use crate::unwinding::Unwinding;
+use crate::unwinding::{End, Unwinder};
 use crate::wanted::fits;
 use crate::{clock, disturbance, existing};
 use cgroup_names::CgroupNames;
@@ -47,6 +51,8 @@ const BEHIND_APART: Nanos = Nanos::from_millis(256);
 
 /// The least span that is observed and governed by: a second, as near as turns come.
 const OBSERVED_LEAST: Nanos = Nanos::from_millis(900);
+/// How much later than it happened something is told at the most, ns.
+const TOLD_LATE: u64 = 1_000_000;
 
 /// How often the perf maps of processes that run are read.
 const MAPS_EVERY: Nanos = Nanos::from_secs(60);
@@ -103,8 +109,12 @@ pub struct Counts {
     pub other_bytes: u64,
     /// Records that found no room in a ring.
     pub lost: u64,
-    /// Stacks that were cut at [`STACK_MAX`] addresses.
+    /// Stacks that were cut at [`crate::sampler::STACK_MAX`] addresses.
     pub cut: u64,
+    /// Time off the CPU, where that is recorded.
+    pub off_cpu: Option<OffCpuCounts>,
+    /// What finding callers by `.eh_frame` took and left out, where they are found so.
+    pub unwinding: Option<Unwinding>,
     /// Times that the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Processes whose mappings could not be read when sampling began.
@@ -117,6 +127,10 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Recorder {
     sampler: Sampler,
+    /// Who finds callers, where the kernel does not.
+    unwinder: Option<Unwinder>,
+    /// Who is off the CPU, where that is recorded.
+    off_cpu: Option<OffCpu>,
     /// The processes whose threads and mappings are read; `None` for all.
     pids: Option<Vec<u32>>,
     cpus: Vec<OfCpu>,
@@ -178,7 +192,7 @@ impl Recorder {
         sampling.period = governor.period();
         let sampler = Sampler::open(target, sampling)?;
         let block = BlockOptions {
-            stacks: sampling.stacks,
+            stacks: sampling.stacks.is_some(),
             cgroups: sampling.cgroups,
             whole_microseconds: options.whole_microseconds,
         };
@@ -190,6 +204,9 @@ impl Recorder {
             jobs: flight.map(|flight| flight.jobs.clone()).unwrap_or_default(),
             wanted_cgroups: BTreeSet::new(),
             rate_changed: (i64::MIN, sampling.period),
+            unwinder: matches!(sampling.stacks, Some(CallChains::EhFrame { .. }))
+                .then(Unwinder::default),
+            off_cpu: sampling.off_cpu.then(OffCpu::default),
             sampler,
             pids: pids.map(<[u32]>::to_vec),
             side: SideBand::new(&options.host),
@@ -218,8 +235,12 @@ impl Recorder {
     /// Writes down what there is, as of a time before it is read: what the kernel tells from then on is
     /// newer than that.
     fn write_down_what_is_there(&mut self) {
-        let now = self.wall(clock::monotonic());
+        let monotonic = clock::monotonic();
+        let now = self.wall(monotonic);
         let there = existing::read(self.pids.as_deref());
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.there(monotonic, &there, self.pids.is_none());
+        }
         self.counts.unreadable = there.unreadable;
         self.side.clock(now, self.offset);
         for thread in &there.threads {
@@ -322,6 +343,7 @@ impl Recorder {
                 self.maps_at = now + MAPS_EVERY.get();
             }
             self.read_perf_maps(if are_all_due { Which::All } else { Which::Ended }, sink)?;
+            self.write_off_cpu();
             self.flush_side_band(sink)?;
         }
         Ok(())
@@ -335,6 +357,11 @@ impl Recorder {
         let refused = |source| RecordError::System { doing: "stop sampling", source };
         self.sampler.disable().map_err(refused)?;
         self.drain(sink)?;
+        if let Some(off) = &mut self.off_cpu {
+            let (now, offset) = (clock::monotonic(), self.offset.ns);
+            off.end(now, |time| time.cast_signed().wrapping_add(offset));
+        }
+        self.write_off_cpu();
         // The last second is not whole.
         self.rate_changed = (second_of(self.wall(clock::monotonic())), self.period());
         self.end_seconds(i64::MAX, sink)?;
@@ -358,22 +385,44 @@ impl Recorder {
     }
 
     fn drain(&mut self, sink: &mut impl FnMut(PackedRows)) -> Result<(), RecordError> {
+        // What is told later than this may be missing of some CPU.
+        let told_until = clock::monotonic().saturating_sub(TOLD_LATE);
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.begin_turn();
+            self.sampler.look_ahead(|record| unwinder.told(&record));
+        }
+        let over = self.drain_samples();
+        self.drain_leaving(told_until);
+        if let Some(unwinder) = &mut self.unwinder {
+            self.counts.unwinding = Some(unwinder.end_turn());
+        }
+        let unread = self.sampler.take_unread();
+        if unread > 0 {
+            self.side.lost(self.wall(clock::monotonic()), "unread", None, unread);
+        }
+        self.hand_on(over, sink)
+    }
+
+    /// Takes the samples and what is told beside them from the rings; what is over by that.
+    fn drain_samples(&mut self) -> Over {
         let offset = self.offset.ns;
         let period_of = self.period_of();
+        let unwinder = &mut self.unwinder;
         let (cpus, side, counts) = (&mut self.cpus, &mut self.side, &mut self.counts);
         let (names, jobs, wanted) = (&mut self.cgroup_names, &self.jobs, &mut self.wanted_cgroups);
+        let off_cpu = &mut self.off_cpu;
         let mut over = Over::default();
         let mut sample = Sample::default();
         // Records come CPU by CPU.
         let mut at = 0;
         let wall = |time: u64| time.cast_signed().wrapping_add(offset);
         self.sampler.drain(|cpu, record| match record {
-            Record::Sample { time, ids, address, chain, cgroup, .. } => {
+            Record::Sample { time: taken, ids, address, chain, user, cgroup, .. } => {
                 if cpus[at].cpu != cpu {
                     at = cpus.iter().position(|of| of.cpu == cpu).expect("one that is sampled");
                 }
                 let of = &mut cpus[at];
-                let time = wall(time);
+                let time = wall(taken);
                 of.go_on_to(second_of(time), &period_of, &mut over);
                 if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
                     side.cgroup(time, cgroup, &path);
@@ -386,11 +435,17 @@ impl Recorder {
                 (sample.address, sample.cgroup) = (address, cgroup);
                 sample.callers.clear();
                 sample.callers.extend(chain.callers());
+                let end = match (unwinder.as_mut(), user) {
+                    (Some(unwinder), Some(user)) => {
+                        unwinder.add_callers((taken, ids.pid), &user, &mut sample)
+                    }
+                    _ => End::of_kernel_chain(chain),
+                };
                 of.push(&sample, cgroup.is_some_and(|cgroup| wanted.contains(&cgroup)));
                 counts.samples += 1;
-                if chain.addresses() >= STACK_MAX.into() {
-                    counts.cut += 1;
-                    side.lost(time, "cut", Some(cpu), 1);
+                counts.cut += u64::from(end == End::Full);
+                if let Some(loss) = end.loss() {
+                    side.lost(time, loss, Some(cpu), 1);
                 }
             }
             Record::Lost { count } => {
@@ -401,13 +456,62 @@ impl Recorder {
                 counts.throttled += 1;
                 side.lost(wall(clock::monotonic()), "throttled", Some(cpu), 1);
             }
-            told => side.told(&told, wall),
+            told => {
+                if let (Some(off), Record::Exit { time, ids }) = (off_cpu.as_mut(), &told) {
+                    off.told(*time, cpu, *ids, Told::Ended);
+                }
+                side.told(&told, wall);
+            }
         });
-        let unread = self.sampler.take_unread();
-        if unread > 0 {
-            self.side.lost(self.wall(clock::monotonic()), "unread", None, unread);
+        over
+    }
+
+    /// Takes from the rings which threads left their CPUs and came back.
+    fn drain_leaving(&mut self, told_until: u64) {
+        let Some(off) = &mut self.off_cpu else { return };
+        let (unwinder, side) = (&mut self.unwinder, &mut self.side);
+        let (names, offset) = (&mut self.cgroup_names, self.offset.ns);
+        let wall = |time: u64| time.cast_signed().wrapping_add(offset);
+        self.sampler.drain_leaving(|cpu, record| match record {
+            Record::Sample { time, ids, address, chain, user, cgroup, .. } => {
+                let (tid, pid, callers) = (ids.tid, ids.pid, chain.callers().collect());
+                let mut sample = Sample { time: wall(time), tid, pid, address, cgroup, callers };
+                if let (Some(unwinder), Some(user)) = (unwinder.as_mut(), user) {
+                    let end = unwinder.add_callers((time, pid), &user, &mut sample);
+                    if let Some(loss) = end.loss() {
+                        side.lost(sample.time, loss, Some(cpu), 1);
+                    }
+                }
+                if let Some((cgroup, path)) = cgroup.and_then(|cgroup| names.met(cgroup)) {
+                    side.cgroup(sample.time, cgroup, &path);
+                }
+                off.told(time, cpu, ids, Told::At(Box::new(sample)));
+            }
+            Record::Switch { time, ids, way } => {
+                let told = match way {
+                    Way::In => Told::Back,
+                    Way::OutToWait => Told::Left(Reason::Waiting),
+                    Way::OutPreempted => Told::Left(Reason::Preempted),
+                };
+                off.told(time, cpu, ids, told);
+            }
+            Record::Lost { count } => {
+                off.lost(count);
+                side.lost(wall(clock::monotonic()), "off_cpu_ring_full", Some(cpu), count);
+            }
+            Record::Throttle => side.lost(wall(clock::monotonic()), "throttled", Some(cpu), 1),
+            _ => {}
+        });
+        off.settle(told_until, wall);
+        self.counts.off_cpu = Some(off.counts());
+    }
+
+    /// Writes down the time off the CPU since the last call.
+    fn write_off_cpu(&mut self) {
+        if let Some(off) = &mut self.off_cpu {
+            off.take().for_each(|(same, spans)| self.side.off_cpu(&same, &spans));
+            self.counts.off_cpu = Some(off.counts());
         }
-        self.hand_on(over, sink)
     }
 
     fn turn_every(&self) -> u64 {

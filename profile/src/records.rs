@@ -9,6 +9,8 @@
 pub struct Carried {
     /// Whether samples have the addresses of those who called.
     pub callers: bool,
+    /// Whether they have the registers and a copy of the stack of the thread outside of the kernel.
+    pub user: bool,
     /// The control group.
     pub cgroup: bool,
     /// The event that took them, which every other record carries then too.
@@ -28,6 +30,8 @@ pub enum Record<'a> {
         address: u64,
         /// The chain as the kernel has it: the instruction first, marks of contexts among it.
         chain: Chain<'a>,
+        /// The thread outside of the kernel, by which its callers are found; `None` for one of the kernel.
+        user: Option<UserState<'a>>,
         /// The control group.
         cgroup: Option<u64>,
         /// The event that took it; of one that was inherited, the first one.
@@ -75,6 +79,15 @@ pub enum Record<'a> {
         /// Process and thread.
         ids: Ids,
     },
+    /// A thread left its CPU, or is on one again.
+    Switch {
+        /// When.
+        time: u64,
+        /// Process and thread.
+        ids: Ids,
+        /// Which of both.
+        way: Way,
+    },
     /// Records found no room.
     Lost {
         /// Number of records that were lost.
@@ -86,6 +99,17 @@ pub enum Record<'a> {
     Other(u32),
 }
 
+/// Which way a thread was switched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is on a CPU again.
+    In,
+    /// It left its CPU, to wait for something.
+    OutToWait,
+    /// It left its CPU, though it could have run on.
+    OutPreempted,
+}
+
 /// Process and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ids {
@@ -93,6 +117,20 @@ pub struct Ids {
     pub pid: u32,
     /// The thread.
     pub tid: u32,
+}
+
+/// Registers of a thread that are kept: the general ones and the address of the instruction.
+pub const REGISTERS: usize = 17;
+
+/// A thread outside of the kernel, as it was when the sample was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserState<'a> {
+    /// Its registers by their numbers in DWARF; `None` for a program of 32 bits.
+    pub registers: Option<[u64; REGISTERS]>,
+    /// The newest octets of its stack, from where the stack pointer points to.
+    pub stack: &'a [u8],
+    /// Whether there may be more of it than was copied.
+    pub has_more: bool,
 }
 
 /// A call chain as it lies in a record.
@@ -132,8 +170,12 @@ const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
+const SWITCH: u32 = 14;
+const SWITCH_CPU_WIDE: u32 = 15;
 
 const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 
 /// Octets of a build ID at most.
@@ -153,6 +195,11 @@ pub(crate) fn length(header: &[u8]) -> Option<usize> {
     (length >= HEADER).then_some(length)
 }
 
+/// Whether the record that begins with these octets is a sample.
+pub(crate) fn is_sample(header: &[u8]) -> bool {
+    header.starts_with(&SAMPLE.to_le_bytes())
+}
+
 /// The record in `octets`, its header included; `None` when it is not laid out as its kind is.
 pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
     let mut octets = Octets(octets);
@@ -169,7 +216,7 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
     let body = octets.0.len().checked_sub(tail)?;
     let (body, identity) = octets.0.split_at_checked(body)?;
     let mut identity = Octets(identity);
-    identity.ids()?;
+    let of_thread = identity.ids()?;
     let time = identity.u64()?;
     let mut octets = Octets(body);
     Some(match kind {
@@ -193,6 +240,14 @@ pub fn read(octets: &[u8], carried: Carried) -> Option<Record<'_>> {
             }
         }
         THROTTLE => Record::Throttle,
+        SWITCH | SWITCH_CPU_WIDE => {
+            let way = match (misc & MISC_SWITCH_OUT != 0, misc & MISC_SWITCH_OUT_PREEMPT != 0) {
+                (false, _) => Way::In,
+                (true, false) => Way::OutToWait,
+                (true, true) => Way::OutPreempted,
+            };
+            Record::Switch { time, ids: of_thread, way }
+        }
         MMAP2 => {
             let ids = octets.ids()?;
             let range = [octets.u64()?, octets.u64()?, octets.u64()?];
@@ -220,15 +275,43 @@ fn sample(mut octets: Octets<'_>, carried: Carried) -> Option<Record<'_>> {
     } else {
         &[]
     };
+    let user = if carried.user { user_state(&mut octets)? } else { None };
     let cgroup = if carried.cgroup { Some(octets.u64()?) } else { None };
     octets.0.is_empty().then_some(Record::Sample {
         time,
         ids,
         address,
         chain: Chain(chain),
+        user,
         cgroup,
         event,
     })
+}
+
+/// Registers and stack of a sample; `Some(None)` where the thread has none outside of the kernel.
+fn user_state<'a>(octets: &mut Octets<'a>) -> Option<Option<UserState<'a>>> {
+    /// Of the form of the registers: none, those of 32 bits, and those of 64.
+    const NONE: u64 = 0;
+    const WIDE: u64 = 2;
+    /// Which number DWARF gives to the registers, in the order in which the kernel writes them.
+    const NUMBERS: [usize; REGISTERS] = [0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15];
+    let form = octets.u64()?;
+    let mut registers = [0; REGISTERS];
+    if form != NONE {
+        for number in NUMBERS {
+            registers[number] = octets.u64()?;
+        }
+    }
+    let size = octets.u64()?;
+    let (mut stack, mut has_more): (&[u8], _) = (&[], false);
+    if size > 0 {
+        let room = octets.take(usize::try_from(size).ok()?)?;
+        let copied = octets.u64()?;
+        stack = room.get(..usize::try_from(copied).ok()?)?;
+        has_more = copied == size;
+    }
+    let registers = (form == WIDE).then_some(registers);
+    Some((form != NONE).then_some(UserState { registers, stack, has_more }))
 }
 
 /// Octets that are taken from their begin.
@@ -266,7 +349,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Carried = Carried { callers: false, cgroup: false, event: false };
+    const PLAIN: Carried = Carried { callers: false, user: false, cgroup: false, event: false };
 
     /// Thread 8 of process 7, and when.
     const IDENTITY_WORDS: [u64; 2] = [8 << 32 | 7, 1_000];
@@ -285,7 +368,7 @@ mod tests {
     fn samples_are_read_with_what_they_carry() {
         let ids = Ids { pid: 7, tid: 8 };
         let plain = record(SAMPLE, 0, &[0xabc, IDENTITY_WORDS[0], 1_000], &[], &[]);
-        let Some(Record::Sample { time, address, chain, cgroup, event, ids: found }) =
+        let Some(Record::Sample { time, address, chain, user: None, cgroup, event, ids: found }) =
             read(&plain, PLAIN)
         else {
             panic!("a sample")
@@ -296,7 +379,7 @@ mod tests {
         let user = (-512_i64).cast_unsigned();
         let words = [0xabc, IDENTITY_WORDS[0], 1_000, 5, mark, 0xabc, user, 0x20, 0x30, 99];
         let whole = record(SAMPLE, 0, &words, &[], &[]);
-        let carried = Carried { callers: true, cgroup: true, event: false };
+        let carried = Carried { callers: true, cgroup: true, ..PLAIN };
         let Some(Record::Sample { chain, cgroup, .. }) = read(&whole, carried) else {
             panic!("a sample")
         };
@@ -311,6 +394,41 @@ mod tests {
         assert!(matches!(found, Some(Record::Sample { event: Some(55), .. })), "{found:?}");
         assert_eq!(length(&plain), Some(plain.len()));
         assert_eq!([length(&[0; 8]), length(&[9; 7])], [None, None]);
+    }
+
+    #[test]
+    fn registers_and_stacks_are_read_as_far_as_the_kernel_copied_them() {
+        let carried = Carried { user: true, cgroup: true, ..PLAIN };
+        let head = [0xabc, IDENTITY_WORDS[0], 1_000];
+        // Registers as the kernel orders them: rax is 100, rbx 101, ..., rip 108, r8 109, ..., r15 116.
+        let registers: Vec<u64> = (100..117).collect();
+        let by_number: [u64; REGISTERS] =
+            [100, 103, 102, 101, 104, 105, 106, 107, 109, 110, 111, 112, 113, 114, 115, 116, 108];
+        let taken = |form: u64, registers: &[u64], size: u64, copied: &[u64]| {
+            let stack =
+                [&[size][..], &vec![7; usize::try_from(size / 8).unwrap()], copied].concat();
+            let words = [&head[..], &[form], registers, &stack, &[99]].concat();
+            record(SAMPLE, 0, &words, &[], &[])
+        };
+        let seven = [7, 0, 0, 0, 0, 0, 0, 0];
+        let whole = taken(2, &registers, 16, &[16]);
+        let Some(Record::Sample { user: Some(user), cgroup: Some(99), .. }) = read(&whole, carried)
+        else {
+            panic!("a sample")
+        };
+        assert_eq!(user.registers, Some(by_number));
+        assert_eq!((user.stack, user.has_more), (&[seven, seven].concat()[..], true));
+        let user = |octets: &[u8]| match read(octets, carried) {
+            Some(Record::Sample { user, .. }) => {
+                Some(user.map(|of| (of.registers.is_some(), of.stack.len(), of.has_more)))
+            }
+            _ => None,
+        };
+        assert_eq!(user(&taken(2, &registers, 16, &[8])), Some(Some((true, 8, false))));
+        assert_eq!(user(&taken(1, &registers, 16, &[16])), Some(Some((false, 16, true))));
+        assert_eq!(user(&taken(0, &[], 0, &[])), Some(None));
+        // More copied than there is room for.
+        assert_eq!(user(&taken(2, &registers, 16, &[24])), None);
     }
 
     #[test]
@@ -352,6 +470,15 @@ mod tests {
         assert_eq!(read(&lost, PLAIN), Some(Record::Lost { count: 12 }));
         let throttled = record(THROTTLE, 0, &[1, 2, 3], &[], &IDENTITY_WORDS);
         assert_eq!(read(&throttled, PLAIN), Some(Record::Throttle));
+        let ids = Ids { pid: 7, tid: 8 };
+        for (kind, misc, words, way) in [
+            (SWITCH, 0, &[][..], Way::In),
+            (SWITCH_CPU_WIDE, MISC_SWITCH_OUT, &[5 << 32 | 5][..], Way::OutToWait),
+            (SWITCH, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &[][..], Way::OutPreempted),
+        ] {
+            let switched = record(kind, misc, words, &[], &IDENTITY_WORDS);
+            assert_eq!(read(&switched, PLAIN), Some(Record::Switch { time: 1_000, ids, way }));
+        }
         let other = record(77, 0, &[], &[], &IDENTITY_WORDS);
         assert_eq!(read(&other, PLAIN), Some(Record::Other(77)));
     }
@@ -362,11 +489,12 @@ mod tests {
             kind in 0_u8..20,
             octets: Vec<u8>,
             callers: bool,
+            user: bool,
             cgroup: bool,
             event: bool,
         ) {
             let octets = [&[kind, 0, 0, 0][..], &octets].concat();
-            let carried = Carried { callers, cgroup, event };
+            let carried = Carried { callers, user, cgroup, event };
             if let Some(Record::Sample { chain, .. }) = read(&octets, carried) {
                 prop_assert_eq!(chain.callers().count(), chain.addresses().saturating_sub(1));
             }

@@ -7,7 +7,7 @@ use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::reading::stacks::{Callers, Stacks, index};
-use crate::reading::{Goes, Name, Reading, Seen};
+use crate::reading::{Goes, Name, Reading, Seconds, Seen};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
 
@@ -93,6 +93,8 @@ pub enum Of {
     /// What hosts summed up: of each second the places of code with most samples, and how many there were in
     /// all.
     Summaries,
+    /// How long threads were off the CPU, ns, by where they left it outside of the kernel.
+    OffCpu,
 }
 
 /// A line of a report.
@@ -120,8 +122,12 @@ pub struct Loss {
 /// Samples counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// All samples that were counted.
+    /// All samples that were counted; of time off the CPU, ns.
     pub samples: u64,
+    /// Samples beside them that are known as sums of their second only, which [`Of::Summaries`] counts.
+    pub summed_up: u64,
+    /// Of time off the CPU, how often threads left, and how long others ran in their place.
+    pub off_cpu: Option<OffCpuSums>,
     /// The time of the first and the last of them.
     pub span: Option<(WallTime, WallTime)>,
     /// Lines with most samples first; ties by name.
@@ -132,6 +138,15 @@ pub struct Report {
     pub losses: Vec<Loss>,
     /// What is wrong with the recording.
     pub problems: Vec<Problem>,
+}
+
+/// Time off the CPU in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OffCpuSums {
+    /// How often threads left their CPU.
+    pub spans: u64,
+    /// How long others ran in the place of threads that could have run, ns.
+    pub preempted_ns: u64,
 }
 
 /// What two reports differ in.
@@ -156,7 +171,8 @@ pub struct Difference {
 /// Never: each sample has an address.
 pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, ReadError> {
     let mut symbols = Symbols::of_this_host();
-    let Counted { mut reading, stacks, counts, span } = count(recording, &mut symbols, options)?;
+    let Counted { mut reading, stacks, counts, summed_up, off_cpu, span } =
+        count(recording, &mut symbols, options)?;
     let frames: Vec<_> = stacks.places().iter().map(|place| reading.frame(place)).collect();
     let empty: Name = "".into();
     let mut lines: BTreeMap<(Name, Name), (u64, u64)> = BTreeMap::new();
@@ -193,6 +209,8 @@ pub fn report(recording: &Recording, options: &ReportOptions) -> Result<Report, 
     });
     Ok(Report {
         samples: counts.values().sum(),
+        summed_up,
+        off_cpu,
         span,
         lines,
         unnamed: unnamed.into_iter().collect(),
@@ -206,6 +224,8 @@ struct Counted<'a> {
     reading: Reading<'a>,
     stacks: Stacks,
     counts: BTreeMap<(u32, Name), u64>,
+    summed_up: u64,
+    off_cpu: Option<OffCpuSums>,
     span: Option<(WallTime, WallTime)>,
 }
 
@@ -218,21 +238,39 @@ fn count<'a>(
     let callers = if options.by == By::Function { Callers::Kept } else { Callers::LeftOut };
     let mut stacks = Stacks::new(callers);
     let mut counts: BTreeMap<(u32, Name), u64> = BTreeMap::new();
-    let mut span = None;
+    let (mut span, mut off_cpu) = (None, None);
+    let (mut seconds, mut summed_up) = (Seconds::default(), 0);
     let mut take = |reading: &mut Reading<'_>, seen: &Seen<'_>, samples: u64| {
         span = wider(span, seen.time);
         let other = name_of(reading, seen, options.by);
         *counts.entry((stacks.number_of(reading, seen), other)).or_default() += samples;
     };
     match options.of {
-        Of::Samples => reading.samples(&options.wanted, |reading, seen| {
-            take(reading, seen, 1);
-            Goes::On
-        })?,
+        Of::Samples => {
+            reading.samples(&options.wanted, |reading, seen| {
+                seconds.note(seen);
+                take(reading, seen, 1);
+                Goes::On
+            })?;
+            if reading.has_summaries() {
+                reading.summaries(&options.wanted, |_, seen, samples| {
+                    summed_up += if seconds.has(seen) { 0 } else { samples };
+                })?;
+            }
+        }
         Of::Summaries => reading.summaries(&options.wanted, take)?,
+        Of::OffCpu => {
+            let mut sums = OffCpuSums::default();
+            reading.off_cpu(&options.wanted, |reading, seen, of| {
+                sums.spans += of.spans;
+                sums.preempted_ns += if of.is_preempted { of.ns } else { 0 };
+                take(reading, seen, of.ns);
+            })?;
+            off_cpu = Some(sums);
+        }
     }
     reading.look_up(stacks.places().iter())?;
-    Ok(Counted { reading, stacks, counts, span: span.map(walls) })
+    Ok(Counted { reading, stacks, counts, summed_up, off_cpu, span: span.map(walls) })
 }
 
 /// What a sample is counted by beside its stack.
@@ -314,6 +352,8 @@ mod tests {
         };
         Report {
             samples: lines.iter().map(|line| line.1).sum(),
+            summed_up: 0,
+            off_cpu: None,
             span: None,
             lines: lines.iter().map(line).collect(),
             unnamed: vec![],

@@ -56,10 +56,36 @@ impl Ring {
         Ok(Self { base, mapped, page, size, whole: Vec::new() })
     }
 
-    /// Hands on the records that the kernel has written, oldest first, and makes their room free.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+    /// How far the kernel has written.
+    pub(crate) fn head(&self) -> u64 {
         // Pairs with the kernel's barrier before it moves `head`: the records are there.
-        let head = self.position(HEAD_AT).load(Ordering::Acquire);
+        self.position(HEAD_AT).load(Ordering::Acquire)
+    }
+
+    /// Hands on the records that the kernel has written up to a place, oldest first, and makes their room
+    /// free.
+    pub(crate) fn drain(&mut self, head: u64, take: impl FnMut(&[u8])) {
+        let tail = self.walk(head, |_| true, take);
+        // Pairs with the kernel's reading of `tail`: all of it has been read.
+        self.position(TAIL_AT).store(tail, Ordering::Release);
+    }
+
+    /// Hands on those records whose header is wanted, and leaves all of them where they are.
+    pub(crate) fn look_ahead(
+        &mut self,
+        is_wanted: impl Fn(&[u8]) -> bool,
+        take: impl FnMut(&[u8]),
+    ) {
+        self.walk(self.head(), is_wanted, take);
+    }
+
+    /// Goes through the records up to a place; where it ended.
+    fn walk(
+        &mut self,
+        head: u64,
+        is_wanted: impl Fn(&[u8]) -> bool,
+        mut take: impl FnMut(&[u8]),
+    ) -> u64 {
         let mut tail = self.position(TAIL_AT).load(Ordering::Relaxed);
         let mut whole = std::mem::take(&mut self.whole);
         while tail < head {
@@ -71,13 +97,14 @@ impl Ring {
                 tail = head;
                 break;
             };
-            self.copy(tail, length, &mut whole);
-            take(&whole);
+            if is_wanted(&whole) {
+                self.copy(tail, length, &mut whole);
+                take(&whole);
+            }
             tail += length as u64;
         }
         self.whole = whole;
-        // Pairs with the kernel's reading of `tail`: all of it has been read.
-        self.position(TAIL_AT).store(tail, Ordering::Release);
+        tail
     }
 
     /// Copies `count` octets, which the kernel has written and does not touch before `tail` is moved.

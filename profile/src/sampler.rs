@@ -14,7 +14,7 @@ use meikyo_units::Nanos;
 
 use crate::clock;
 pub use crate::perf_event::Clock;
-use crate::perf_event::{Event, EventOptions, Subject};
+use crate::perf_event::{Event, EventOptions, Subject, TakenBy};
 use crate::records::{self, Carried, Record};
 use crate::ring::Ring;
 use attaching::{Owners, allow_descriptors, attach, outermost};
@@ -25,6 +25,11 @@ const RING: usize = 128 << 10;
 /// Octets of it with stacks: half a second of samples with as many callers as are kept, and as much as
 /// the kernel lets every user map (`kernel.perf_event_mlock_kb`).
 const RING_WITH_STACKS: usize = 512 << 10;
+
+/// Octets of the ring of a CPU for what leaves it and comes back, and how often it is drained at least: room for
+/// some 30,000 switches a second with their callers.
+const RING_OFF_CPU: usize = 1 << 20;
+const DRAIN_OFF_CPU: Nanos = Nanos::from_millis(100);
 
 /// Half a ring takes the samples of at least this span: it is made larger where they come faster.
 const HALF_RING_MIN: Nanos = Nanos::from_millis(20);
@@ -56,6 +61,19 @@ pub enum Phase {
     Aligned,
 }
 
+/// How callers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallChains {
+    /// By frame pointers, which the kernel follows.
+    FramePointers,
+    /// By what compilers wrote about their functions (`.eh_frame`), from a copy of the registers and of
+    /// so many octets of the stack, a multiple of 8.
+    EhFrame {
+        /// Octets of a stack that are copied.
+        copied: u16,
+    },
+}
+
 /// How samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplerOptions {
@@ -65,10 +83,12 @@ pub struct SamplerOptions {
     pub period: Nanos,
     /// Timing of samples across CPUs.
     pub phase: Phase,
-    /// Whether callers are kept, found by frame pointers.
-    pub stacks: bool,
+    /// How callers are found; `None` where they are not kept.
+    pub stacks: Option<CallChains>,
     /// Whether control groups are kept.
     pub cgroups: bool,
+    /// Whether it is told when threads leave their CPUs, from where, and when they are back.
+    pub off_cpu: bool,
     /// Whether the processes are only sampled once they call execve(2).
     pub on_exec: bool,
 }
@@ -82,6 +102,12 @@ pub enum OpenSamplerError {
     /// The machine does not have the clock.
     #[error("this machine does not count cycles")]
     NoCycles(#[source] io::Error),
+    /// Callers by `.eh_frame` are found on one kind of processor only.
+    #[error("callers by .eh_frame are found on x86-64 only")]
+    EhFrame,
+    /// Control groups are sampled by events that do not tell when their threads leave a CPU.
+    #[error("time off the CPU is not known of control groups")]
+    OffCpuOfCgroups,
     /// There is no such control group of version 2.
     #[error("`{path}` is no control group of version 2")]
     Cgroup {
@@ -152,10 +178,23 @@ struct OfCpu {
     cpu: u32,
     /// Unmapped before its event is closed.
     ring: Ring,
+    /// How far it is drained next, where that was looked ahead to; `None` for all that there is.
+    until: Option<u64>,
     /// Those that take samples.
     sampling: Vec<Event>,
     /// The one that tells what is mapped and begun, where no other does.
     telling: Option<Event>,
+    /// What tells of threads that leave the CPU, where that is asked for.
+    leaving: Option<Leaving>,
+}
+
+/// What tells of threads that leave a CPU: rings of their own, so that no sample is displaced.
+#[derive(Debug)]
+struct Leaving {
+    /// Unmapped before its events are closed.
+    ring: Ring,
+    until: Option<u64>,
+    events: Vec<Event>,
 }
 
 impl Sampler {
@@ -164,6 +203,12 @@ impl Sampler {
     /// # Errors
     /// When the system permits or has less than is asked for.
     pub fn open(target: &Target, options: SamplerOptions) -> Result<Self, OpenSamplerError> {
+        if copied(&options) > 0 && !cfg!(target_arch = "x86_64") {
+            return Err(OpenSamplerError::EhFrame);
+        }
+        if options.off_cpu && matches!(target, Target::Cgroups(_)) {
+            return Err(OpenSamplerError::OffCpuOfCgroups);
+        }
         let online = online_cpus().map_err(|source| OpenSamplerError::System {
             doing: "read which CPUs there are, here",
             cpu: 0,
@@ -177,11 +222,23 @@ impl Sampler {
             Target::Processes(pids) => attach(pids, &online, &events(&options, true))?,
             _ => (Vec::new(), None),
         };
+        let leaving = match target {
+            Target::Processes(pids) if options.off_cpu => {
+                attach(pids, &online, &leaving_events(&options, true))?.0
+            }
+            _ => Vec::new(),
+        };
+        let mut leaving = leaving.into_iter();
         let ring = ring_bytes(&options, is_of_processes);
         let mut attached = attached.into_iter();
         let open = |cpu| {
             let attached = attached.next().unwrap_or_default();
-            OfCpu::open(cpu, attached, &cgroups, (&options, is_of_everything, ring))
+            let mut of = OfCpu::open(cpu, attached, &cgroups, (&options, is_of_everything, ring))?;
+            if options.off_cpu {
+                let attached = leaving.next().unwrap_or_default();
+                of.leaving = Some(Leaving::open(cpu, attached, &options)?);
+            }
+            Ok(of)
         };
         let cpus = online.into_iter().map(open).collect::<Result<_, _>>()?;
         Ok(Self { cpus, options, is_of_processes, is_of_everything, ring, owners, unread: 0 })
@@ -204,7 +261,9 @@ impl Sampler {
 
     /// How long rings are filled at most before they must be drained.
     pub fn drain_every(&self) -> Nanos {
-        drain_every(self.options.period, self.ring, record_bytes(self.carried()))
+        let longest = if self.options.off_cpu { DRAIN_OFF_CPU } else { DRAIN_MAX };
+        let record = record_bytes(&self.options, self.carried());
+        longest.min(drain_every(self.options.period, self.ring, record))
     }
 
     /// Whether it is told what is mapped and begun only while samples are taken: the events of threads
@@ -241,7 +300,8 @@ impl Sampler {
                 clock::wait_until(begin + turns + share);
             }
             if !self.options.on_exec {
-                of.sampling.iter().try_for_each(Event::enable)?;
+                let leaving = of.leaving.iter().flat_map(|leaving| &leaving.events);
+                of.sampling.iter().chain(leaving).try_for_each(Event::enable)?;
             }
         }
         Ok(())
@@ -254,7 +314,10 @@ impl Sampler {
     pub fn disable(&self) -> io::Result<()> {
         self.cpus
             .iter()
-            .flat_map(|of| of.sampling.iter().chain(&of.telling))
+            .flat_map(|of| {
+                let leaving = of.leaving.iter().flat_map(|leaving| &leaving.events);
+                of.sampling.iter().chain(&of.telling).chain(leaving)
+            })
             .try_for_each(Event::disable)
     }
 
@@ -270,12 +333,35 @@ impl Sampler {
         Ok(())
     }
 
+    /// Hands on what the kernel has told beside samples since the last call of [`Sampler::drain`], of all
+    /// CPUs, and lets the next call of it take no sample that was taken later than this.
+    pub fn look_ahead(&mut self, mut take: impl FnMut(Record<'_>)) {
+        let carried = self.carried();
+        for of in &mut self.cpus {
+            of.until = Some(of.ring.head());
+            if let Some(leaving) = &mut of.leaving {
+                leaving.until = Some(leaving.ring.head());
+            }
+        }
+        for of in &mut self.cpus {
+            of.ring.look_ahead(
+                |header| !records::is_sample(header),
+                |octets| {
+                    if let Some(record) = records::read(octets, carried) {
+                        take(record);
+                    }
+                },
+            );
+        }
+    }
+
     /// Hands on what the kernel has told since the last call, CPU by CPU.
     pub fn drain(&mut self, mut take: impl FnMut(u32, Record<'_>)) {
         let carried = self.carried();
         let (owners, unread) = (&mut self.owners, &mut self.unread);
         for of in &mut self.cpus {
-            of.ring.drain(|octets| match records::read(octets, carried) {
+            let until = of.until.take().unwrap_or_else(|| of.ring.head());
+            of.ring.drain(until, |octets| match records::read(octets, carried) {
                 Some(record) => {
                     if owners.as_mut().is_none_or(|owners| owners.takes(&record)) {
                         take(of.cpu, record);
@@ -286,6 +372,20 @@ impl Sampler {
         }
         if let Some(owners) = owners {
             owners.forget_ended();
+        }
+    }
+
+    /// Hands on what the kernel has told of threads that left their CPUs and came back, CPU by CPU.
+    pub fn drain_leaving(&mut self, mut take: impl FnMut(u32, Record<'_>)) {
+        let carried = Carried { callers: true, ..self.carried() };
+        let unread = &mut self.unread;
+        for of in &mut self.cpus {
+            let Some(leaving) = &mut of.leaving else { continue };
+            let until = leaving.until.take().unwrap_or_else(|| leaving.ring.head());
+            leaving.ring.drain(until, |octets| match records::read(octets, carried) {
+                Some(record) => take(of.cpu, record),
+                None => *unread += 1,
+            });
         }
     }
 
@@ -316,33 +416,63 @@ impl OfCpu {
         for cgroup in cgroups {
             sampling.push(event(Subject::Cgroup(cgroup), &options)?);
         }
-        let telling = EventOptions { clock: None, side_band: true, ..options };
+        let telling = EventOptions { taken_by: TakenBy::Nothing, side_band: true, ..options };
         let telling =
             if is_of_threads { None } else { Some(event(Subject::Everything, &telling)?) };
-        let system = |doing| move |source| OpenSamplerError::System { doing, cpu, source };
-        let mut events = telling.iter().chain(&sampling);
-        let first = events.next().ok_or_else(|| {
-            system("sample nothing")(io::Error::from(io::ErrorKind::InvalidInput))
-        })?;
-        let ring = Ring::map(first.file(), bytes).map_err(|source| OpenSamplerError::Ring {
-            cpu,
-            bytes,
-            source,
-        })?;
-        for other in events {
-            other.output_to(first).map_err(system("join the records of two events"))?;
-        }
-        Ok(Self { cpu, ring, sampling, telling })
+        let ring = ring_of(cpu, telling.iter().chain(&sampling), bytes)?;
+        Ok(Self { cpu, ring, until: None, sampling, telling, leaving: None })
     }
+}
+
+impl Leaving {
+    /// Opens the events of a CPU but those of threads, which are `attached` already, and their ring.
+    fn open(
+        cpu: u32,
+        attached: Vec<Event>,
+        options: &SamplerOptions,
+    ) -> Result<Self, OpenSamplerError> {
+        let options = leaving_events(options, !attached.is_empty());
+        let mut events = attached;
+        if events.is_empty() {
+            let subject = Subject::Everything;
+            let opened = Event::open(subject, cpu, &options);
+            events.push(opened.map_err(|source| refused(source, cpu, subject, &options))?);
+        }
+        let ring = ring_of(cpu, &events, RING_OFF_CPU)?;
+        Ok(Self { ring, until: None, events })
+    }
+}
+
+/// Maps a ring of so many octets for some events of a CPU.
+fn ring_of<'a>(
+    cpu: u32,
+    events: impl IntoIterator<Item = &'a Event>,
+    bytes: usize,
+) -> Result<Ring, OpenSamplerError> {
+    let system = |doing| move |source| OpenSamplerError::System { doing, cpu, source };
+    let mut events = events.into_iter();
+    let first = events
+        .next()
+        .ok_or_else(|| system("sample nothing")(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    let ring = Ring::map(first.file(), bytes).map_err(|source| OpenSamplerError::Ring {
+        cpu,
+        bytes,
+        source,
+    })?;
+    for other in events {
+        other.output_to(first).map_err(system("join the records of two events"))?;
+    }
+    Ok(ring)
 }
 
 /// What the events that take samples do.
 fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
     EventOptions {
-        clock: Some(options.clock),
+        taken_by: TakenBy::Clock(options.clock),
         period: options.period,
-        chain_max: if options.stacks { STACK_MAX } else { 0 },
+        chain_max: if options.stacks.is_some() { STACK_MAX } else { 0 },
         user_chains_only: false,
+        copied: copied(options),
         cgroups: options.cgroups,
         events: of_threads,
         side_band: of_threads,
@@ -351,27 +481,53 @@ fn events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
     }
 }
 
+/// What the events do that tell of threads which leave their CPUs.
+fn leaving_events(options: &SamplerOptions, of_threads: bool) -> EventOptions {
+    EventOptions {
+        taken_by: TakenBy::Leaving,
+        chain_max: STACK_MAX,
+        side_band: false,
+        ..events(options, of_threads)
+    }
+}
+
 fn carried(options: &SamplerOptions, of_threads: bool) -> Carried {
-    Carried { callers: options.stacks, cgroup: options.cgroups, event: of_threads }
+    Carried {
+        callers: options.stacks.is_some(),
+        user: copied(options) > 0,
+        cgroup: options.cgroups,
+        event: of_threads,
+    }
+}
+
+/// Octets of a stack that are copied with each sample.
+fn copied(options: &SamplerOptions) -> u16 {
+    match options.stacks {
+        Some(CallChains::EhFrame { copied }) => copied,
+        Some(CallChains::FramePointers) | None => 0,
+    }
 }
 
 /// Octets of a sample in a ring at most.
-fn record_bytes(carried: Carried) -> usize {
+fn record_bytes(options: &SamplerOptions, carried: Carried) -> usize {
     /// Header, instruction, thread, time.
     const PLAIN: usize = 32;
     /// Marks of contexts that a chain has at most (`kernel.perf_event_max_contexts_per_stack`).
     const MARKS_MAX: usize = 8;
     let chain = 8 * (1 + MARKS_MAX + usize::from(STACK_MAX));
-    let parts = [(carried.callers, chain), (carried.cgroup, 8), (carried.event, 8)];
+    // Form, registers, and the octets of the stack between two numbers.
+    let user = 8 * (1 + records::REGISTERS + 2) + usize::from(copied(options));
+    let parts =
+        [(carried.callers, chain), (carried.user, user), (carried.cgroup, 8), (carried.event, 8)];
     PLAIN + parts.iter().map(|&(is_there, octets)| if is_there { octets } else { 0 }).sum::<usize>()
 }
 
 /// Octets of the ring of a CPU, half of which take the samples of [`HALF_RING_MIN`].
 fn ring_bytes(options: &SamplerOptions, of_threads: bool) -> usize {
-    let record = record_bytes(carried(options, of_threads)) as u64;
+    let record = record_bytes(options, carried(options, of_threads)) as u64;
     let samples = HALF_RING_MIN.get().div_ceil(options.period.get().max(1));
     let needed = usize::try_from(2 * samples * record).expect("samples of 20 ms fit into memory");
-    let least = if options.stacks { RING_WITH_STACKS } else { RING };
+    let least = if options.stacks.is_some() { RING_WITH_STACKS } else { RING };
     least.max(needed.next_power_of_two())
 }
 
@@ -394,9 +550,9 @@ fn refused(
     subject: Subject<'_>,
     options: &EventOptions,
 ) -> OpenSamplerError {
-    match (source.raw_os_error(), subject, options.clock) {
+    match (source.raw_os_error(), subject, options.taken_by) {
         (Some(libc::EACCES | libc::EPERM), ..) => OpenSamplerError::Permission(source),
-        (Some(libc::ENOENT | libc::EOPNOTSUPP), _, Some(Clock::Cycles)) => {
+        (Some(libc::ENOENT | libc::EOPNOTSUPP), _, TakenBy::Clock(Clock::Cycles)) => {
             OpenSamplerError::NoCycles(source)
         }
         _ => OpenSamplerError::System { doing: "open an event", cpu, source },
@@ -448,7 +604,8 @@ mod tests {
 
     #[test]
     fn rings_take_every_sample_between_two_drains_whatever_the_rate() {
-        for (stacks, hz) in [false, true]
+        let copied = CallChains::EhFrame { copied: 16_384 };
+        for (stacks, hz) in [None, Some(CallChains::FramePointers), Some(copied)]
             .into_iter()
             .flat_map(|stacks| [1, 50, 1_000, 4_000, 20_000, 100_000].map(|hz| (stacks, hz)))
         {
@@ -458,10 +615,11 @@ mod tests {
                 phase: Phase::Staggered,
                 stacks,
                 cgroups: true,
+                off_cpu: false,
                 on_exec: false,
             };
             let ring = ring_bytes(&options, true);
-            let record = record_bytes(carried(&options, true));
+            let record = record_bytes(&options, carried(&options, true));
             let every = drain_every(options.period, ring, record);
             let samples = every.get() / options.period.get();
             let filled = usize::try_from(samples).unwrap() * record;
@@ -469,7 +627,7 @@ mod tests {
             assert!(every >= HALF_RING_MIN, "{every} at {hz} Hz");
             // No more often than it must be, nor are rings larger.
             assert!(every == Nanos::SECOND || filled > ring / 2 - 2 * record, "{every} at {hz} Hz");
-            assert!(stacks || hz > 1_000 || (every == Nanos::SECOND && ring == RING));
+            assert!(stacks.is_some() || hz > 1_000 || (every == Nanos::SECOND && ring == RING));
         }
     }
 }

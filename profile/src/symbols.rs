@@ -12,4 +12,7 @@ mod told;
 
 pub use address_spaces::{AddressSpaces, MappedFile, Place, Process};
 pub use files::{Function, Symbols, Unnamed, is_file_here};
-pub use told::{FileFunction, ToldFunctions, functions_of_file, functions_of_kernel, told};
+pub use told::{
+    FileFunction, ToldFunctions, functions_of_debug_info, functions_of_file, functions_of_kernel,
+    told,
+};

@@ -106,9 +106,27 @@ meikyo_recording::table! {
         titled("Losses"), timed("when the first loss was noticed");
     HOST: Symbol, Label, "host", "name of the host";
     LOSS: Symbol, Label, "loss",
-        "what was lost: ring_full (records that found no room in the buffer of their CPU), throttled (samples, because the kernel paused sampling), cut (ends of stacks of more than 127 addresses), unread (records of unknown format), name_cut (ends of names of more than 4,096 octets), perf_map_cut (ends of perf maps that are too large)";
+        "what was lost: ring_full (records that found no room in the buffer of their CPU), throttled (samples, because the kernel paused sampling), cut (ends of stacks of more than 127 addresses), copy_ended (ends of stacks that were not copied), not_followed (ends of stacks beyond code without rules), unread (records of unknown format), off_cpu_ring_full (records of threads that left their CPU, for which there was no room), name_cut (ends of names of more than 4,096 octets), perf_map_cut (ends of perf maps that are too large)";
     CPU: u64, Detail, "cpu", "number of the CPU; null for losses of no particular CPU";
     COUNT: u64, Detail, "count", "number of losses";
+}
+
+meikyo_recording::table! {
+    /// Time off the CPU.
+    pub off_cpu: Context, "off_cpu",
+        "time that threads were off the CPU, summed up each second by thread, reason and from where they left",
+        titled("Time off the CPU"), timed("when the first of the spans began");
+    HOST: Symbol, Label, "host", "name of the host";
+    CPU: u64, Detail, "cpu", "number of the CPU that the thread left";
+    TID: u64, Detail, "tid", "thread that was off the CPU";
+    PID: u64, Detail, "pid", "process of the thread";
+    REASON: Symbol, Label, "reason", "waiting (it waited for something), or preempted (it could have run, and others ran)";
+    SPANS: u64, Detail, "spans", "how often it was off the CPU";
+    OFF_NS: u64, Detail, "off_ns", "for how long in all", in_unit(Unit::Nanoseconds);
+    LONGEST_NS: u64, Detail, "longest_ns", "the longest of the spans", in_unit(Unit::Nanoseconds);
+    ADDRESS: u64, Detail, "address", "instruction from which it left, in the kernel; 0 if that was lost";
+    CGROUP: u64, Detail, "cgroup", "control group of the thread, a row of `cgroups`; null if not requested";
+    STACK: Text, Detail, "stack", "return addresses of the callers, as in `samples`";
 }
 
 meikyo_recording::table! {
@@ -151,6 +169,7 @@ pub fn all() -> Vec<TableSchema> {
         summaries::schema(),
         findings::schema(),
         file_symbols::schema(),
+        off_cpu::schema(),
     ]
 }
 

@@ -18,6 +18,7 @@
 
 pub(crate) mod ended;
 mod index;
+mod rewrite;
 mod symbols;
 
 use std::fs::File;
@@ -40,6 +41,7 @@ pub use index::GAP_LEAST;
 pub(crate) use index::{
     EVERY as INDEX_EVERY, IndexBuilder, SegmentIndex, remove_of as remove_index,
 };
+pub use rewrite::{RewriteError, Rewritten, rewrite};
 pub(crate) use symbols::Ranks;
 pub use symbols::Symbols;
 

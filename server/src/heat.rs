@@ -30,6 +30,9 @@ pub(crate) use sums::{CoreSums, Selection, Sums, SumsError};
 /// Tiles of a second.
 pub(crate) const TILES: usize = 50;
 
+/// What ends the name of the file beside a segment whose samples were made smaller, in place of `log`.
+pub(crate) const AGED: &str = "aged";
+
 /// What a tile spans, ns: the fiftieth part of a second.
 const TILE_NS: i64 = 20_000_000;
 
@@ -60,6 +63,11 @@ impl Heat {
             (known.hosts(), known.places(selection.from_s, selection.until_s))
         };
         read(&hosts, &places, selection)
+    }
+
+    /// Whether all heat of a segment has been made: it was read to its end, and another one follows it.
+    pub(crate) fn is_over(&self, segment: &(String, u64)) -> bool {
+        self.known().is_over(segment)
     }
 
     /// The first and the last second that there are samples of.

@@ -8,6 +8,7 @@
 
 pub(crate) mod clusters;
 pub(crate) mod conversation;
+mod debuginfod;
 mod files;
 mod keeper;
 mod turns;
@@ -16,9 +17,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use meikyo_recording::PackedRows;
 use meikyo_transport::{Permit, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+pub use debuginfod::Debuginfod;
 pub use keeper::KeeperError;
 pub(crate) use keeper::{Fate, Keeper, Taken, Taking};
 
@@ -44,6 +47,8 @@ pub(crate) enum Event {
     Gone(SessionId),
     /// A sender is to be asked for something of a stream.
     Ask { sender: String, stream: String, words: String },
+    /// Functions of a file were found elsewhere, as rows of a stream.
+    Found { stream: String, rows: PackedRows },
     /// Time has passed.
     Tick,
     /// The server ends.

@@ -9,6 +9,7 @@
 //! address.
 
 mod access;
+mod aging;
 mod alerts;
 mod column_units;
 mod counts;
@@ -41,9 +42,10 @@ mod watching;
 mod wire;
 
 pub use access::{HostError, REQUESTS_PER_S, TokenError, hash_token, make_token, patterns_of};
+pub use aging::AgingOptions;
 pub use fabric::{FabricBody, FabricEndBody, FabricSwitchBody, FabricTrunkBody, FabricVlanBody};
-pub use ingest::KeeperError;
 pub use ingest::clusters::found as clusters_below;
+pub use ingest::{Debuginfod, KeeperError};
 pub use limits::Limits;
 pub use listen::{Door, Tls};
 pub use notify::{MailError, MailTarget, NotifyOptions, Recipient};

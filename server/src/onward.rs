@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) use errand::Errand;
 use meikyo_live::line_protocol::SampleLayout;
 use meikyo_units::Nanos;
-pub(crate) use target::{Content, Line, Posted, connect, must_be_near};
+pub(crate) use target::{Content, Fetched, Line, Posted, connect, must_be_near};
 pub use target::{HttpTarget, TargetError};
 
 use crate::ingest::clusters;

@@ -18,13 +18,14 @@ use tokio::time::MissedTickBehavior;
 use crate::access::{
     Access, HostError, Hosts, REQUESTS_PER_S, Rates, Sessions, TokenError, Tokens,
 };
+use crate::aging::{self, AgingOptions};
 use crate::fabric::FabricBody;
 use crate::heat::HeatKeeper;
-use crate::ingest::{Event, Fate, Keeper, KeeperError, Taking};
+use crate::ingest::{Debuginfod, Event, Fate, Keeper, KeeperError, Taking};
 use crate::limits::{FAREWELL, Limits};
 use crate::listen::{self, Certificates, Door, Doorkeeper, Listener, Tls};
 use crate::notify::{Notifier, NotifyOptions};
-use crate::onward::{Form, OnwardOptions, Recordings, Sink};
+use crate::onward::{Errand, Form, OnwardOptions, Recordings, Sink};
 use crate::openapi;
 use crate::routes;
 use crate::state::{Server, Shared};
@@ -62,6 +63,10 @@ pub struct Options {
     pub fabric: Option<FabricBody>,
     /// The recording that rows of other hosts are written to; none are taken when `None`.
     pub ingest: Option<PathBuf>,
+    /// Who is asked for functions of files that no host tells of.
+    pub debuginfod: Option<Debuginfod>,
+    /// When samples of the recording that rows are written to are made smaller.
+    pub aging: AgingOptions,
     /// Where the rows of the recording that is written, or of the only one, are sent on to.
     pub onward: Vec<OnwardOptions>,
     /// Whom the alerts of all recordings are told to.
@@ -82,6 +87,8 @@ impl Options {
             limits: Limits::STANDARD,
             fabric: None,
             ingest: None,
+            debuginfod: None,
+            aging: AgingOptions::NEVER,
             onward: Vec::new(),
             notify: Vec::new(),
         }
@@ -159,6 +166,8 @@ pub struct Running {
     /// Ends before the conversations do: senders are told.
     keeper: Option<Keeper>,
     fate: Option<Fate>,
+    /// Makes old samples smaller, until this is dropped.
+    _aging: Option<Errand>,
     _heat: Option<HeatKeeper>,
     _sinks: Vec<(Form, Sink)>,
     _notifiers: Vec<(&'static str, Notifier)>,
@@ -267,9 +276,15 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
     let heat = heat.map(|dir| HeatKeeper::start(dir, watching.clone())).transpose();
     let heat = heat.map_err(|source| StartError::Threads { source })?;
     let kept = options.ingest.clone().zip(heat.as_ref().map(HeatKeeper::heat));
+    let is_aged = options.aging != AgingOptions::NEVER;
+    let aging = kept.as_ref().filter(|_| is_aged);
+    let aging = aging.map(|(dir, heat)| aging::start(dir, heat.clone(), options.aging));
+    let aging = aging.transpose().map_err(|source| StartError::Threads { source })?;
     let catalog = Arc::new(Catalog::open(&options.recordings)?);
-    let keeper =
-        taken.map(|taken| taken.start(Arc::clone(&catalog), watching.clone())).transpose()?;
+    let take = |taken: Taking| {
+        taken.start(Arc::clone(&catalog), watching.clone(), options.debuginfod.clone())
+    };
+    let keeper = taken.map(take).transpose()?;
     let sinks = options.onward.iter().map(|onward| Ok((onward.form, sink(options, onward)?)));
     let sinks: Vec<(Form, Sink)> = sinks.collect::<Result<_, StartError>>()?;
     let limits = Limits {
@@ -294,6 +309,7 @@ pub fn start(options: &Options) -> Result<Running, StartError> {
         certificates,
         keeper,
         fate,
+        _aging: aging,
         _heat: heat,
         _sinks: sinks,
         _notifiers: notifiers,

@@ -34,6 +34,7 @@ pub(crate) const USAGES: &[Usage] = &[
         &[
             "meikyo profile record --all --for 10s",
             "meikyo profile record --out profile -- make -j8",
+            "meikyo profile record --stacks=eh-frame -- ./solver input.dat",
         ],
     ),
     asks(
@@ -50,7 +51,10 @@ pub(crate) const USAGES: &[Usage] = &[
     asks(
         "profile report",
         "there are no samples in that span, or files are damaged",
-        &["meikyo profile report profile --by process --from -10s"],
+        &[
+            "meikyo profile report profile --by process --from -10s",
+            "meikyo profile report profile --off-cpu",
+        ],
     ),
     asks(
         "profile top",

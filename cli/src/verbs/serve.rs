@@ -15,9 +15,9 @@ use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::output;
 use meikyo_live::line_protocol::SampleLayout;
 use meikyo_server::{
-    Door, FabricBody, Form, HttpTarget, KeeperError, Limits, MailError, MailTarget, NotifyOptions,
-    OnwardOptions, Options, REQUESTS_PER_S, Recipient, Reloaded, Running, StartError, TargetError,
-    Tls,
+    AgingOptions, Debuginfod, Door, FabricBody, Form, HttpTarget, KeeperError, Limits, MailError,
+    MailTarget, NotifyOptions, OnwardOptions, Options, REQUESTS_PER_S, Recipient, Reloaded,
+    Running, StartError, TargetError, Tls,
 };
 use meikyo_transport::shell::ConnectError;
 use meikyo_units::Nanos;
@@ -38,6 +38,20 @@ pub(crate) struct ServeArgs {
     /// Receive rows from other hosts, write them to the recording in this directory, and serve it
     #[arg(long, value_name = "DIR")]
     ingest: Option<PathBuf>,
+    /// Round times of samples of --ingest to microseconds once they are older than this, for example 7d; whole
+    /// segments, which hold a day each
+    #[arg(long, value_name = "SPAN", requires = "ingest")]
+    round_samples_after: Option<Nanos>,
+    /// Replace samples of --ingest by sums of each second, CPU and place of code once they are older than this
+    #[arg(long, value_name = "SPAN", requires = "ingest")]
+    sum_up_samples_after: Option<Nanos>,
+    /// Ask this debuginfod for functions of programs that no host can name, for example
+    /// `http://127.0.0.1:8002`; `http` on loopback only
+    #[arg(long, value_name = "URL", requires = "ingest")]
+    debuginfod: Option<String>,
+    /// The certificates that may vouch for the debuginfod, in PEM
+    #[arg(long, value_name = "FILE", default_value = ROOTS)]
+    debuginfod_tls_roots: PathBuf,
     /// The address; addresses other than loopback need --token-file, --tls-cert and --tls-key
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -129,6 +143,14 @@ struct Protection {
     /// may be five times that. Behind a proxy all users are one client
     #[arg(long, value_name = "N", default_value_t = REQUESTS_PER_S)]
     requests_per_second: NonZeroU32,
+}
+
+impl ServeArgs {
+    fn debuginfod(&self) -> Result<Option<Debuginfod>, Failure> {
+        let of = self.debuginfod.as_ref();
+        let of = of.map(|url| Debuginfod::new(url, &self.debuginfod_tls_roots)).transpose();
+        of.map_err(|error| wrong(error, "--debuginfod http://127.0.0.1:8002"))
+    }
 }
 
 /// The database that rows are sent on to.
@@ -351,6 +373,11 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         limits: Limits::STANDARD,
         fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
         ingest: args.ingest.clone(),
+        debuginfod: args.debuginfod()?,
+        aging: AgingOptions {
+            round_after: args.round_samples_after,
+            sum_up_after: args.sum_up_samples_after,
+        },
         notify: args.notify.options()?,
         onward: args.influx.options()?.into_iter().chain(args.remote_write.options()?).collect(),
     })

@@ -77,6 +77,67 @@ fn a_profile_is_a_recording_that_every_verb_reads() {
 }
 
 #[test]
+fn callers_by_eh_frame_are_found_and_what_that_takes_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let mut command = meikyo();
+        command.args(["profile", "record", "--budget", "none", "--out"]).arg(dir.path());
+        command.args(words).arg("--").args(BUSY).output().unwrap()
+    };
+    let output = run(&["--stacks=eh-frame", "--json"]);
+    if text(&output).contains("sampling is not permitted") {
+        return meikyo_testing::skipped("sampling needs root or CAP_PERFMON");
+    }
+    let summary = document(&output);
+    for what in ["cpu_ns", "copied_bytes", "table_bytes"] {
+        assert!(summary["unwinding"][what].as_u64().unwrap() > 0, "{what} of {summary}");
+    }
+    let said =
+        String::from_utf8(run(&["--stacks=eh-frame", "--stack-copy", "512B"]).stdout).unwrap();
+    assert!(said.contains("callers by .eh_frame: "), "{said}");
+    assert_eq!(document(&run(&["--stacks", "--json"]))["unwinding"], Value::Null);
+    let refused = run(&["--stacks=eh-frame", "--stack-copy", "7B"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("a multiple of 8 B"), "{}", text(&refused));
+}
+
+#[test]
+fn time_off_the_cpu_is_recorded_on_request_and_reported_by_who_waited() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |words: &[&str]| {
+        let mut command = meikyo();
+        command.args(["profile", "record", "--budget", "none", "--json", "--out"]).arg(dir.path());
+        command.args(words).args(["--", "sh", "-c", "sleep 0.2; sleep 0.2; :"]).output().unwrap()
+    };
+    let output = record(&["--off-cpu"]);
+    if text(&output).contains("sampling is not permitted") {
+        return meikyo_testing::skipped("sampling needs root or CAP_PERFMON");
+    }
+    let summary = document(&output);
+    let ns = |of: &Value| of.as_u64().unwrap();
+    // Both of them sleep, and the shell waits for both.
+    assert!(ns(&summary["off_cpu"]["waiting_ns"]) >= 800_000_000, "{summary}");
+    assert_eq!(summary["off_cpu"]["lost"], 0);
+    let report = |words: &[&str]| {
+        let output =
+            meikyo().args(["profile", "report"]).args(words).arg(dir.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        output
+    };
+    let by_process = document(&report(&["--off-cpu", "--by", "process", "--json"]));
+    for name in ["sleep", "sh"] {
+        let lines = by_process["lines"].as_array().unwrap().iter();
+        let found: u64 =
+            lines.filter(|line| line["name"] == name).map(|line| ns(&line["off_cpu_ns"])).sum();
+        assert!((400_000_000..2_000_000_000).contains(&found), "{name}: {by_process}");
+    }
+    let said = String::from_utf8(report(&["--off-cpu"]).stdout).unwrap();
+    assert!(said.contains("s off the CPU in "), "{said}");
+    let refused = record(&["--off-cpu", "--cgroup", "/sys/fs/cgroup"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+}
+
+#[test]
 fn the_program_ends_as_it_would_and_a_profile_is_asked_for_where_there_is_none() {
     let dir = tempfile::tempdir().unwrap();
     if recorded(dir.path()).is_none() {

@@ -102,11 +102,7 @@ struct Counter {
 
 impl Counter {
     fn new() -> Self {
-        Self {
-            schema: samples::schema(),
-            reader: CodedReader::default(),
-            counts: HashMap::new(),
-        }
+        Self { schema: samples::schema(), reader: CodedReader::default(), counts: HashMap::new() }
     }
 
     fn count(&mut self, block: PackedRows) -> Taken {
@@ -130,7 +126,14 @@ impl Counter {
         let hashes = (0..rows.different(STACK))
             .map(|place| stack_hash(rows.text(STACK, place).unwrap_or_default()))
             .collect();
-        Taken::Counted(Box::new(Counted { block, host, cpu: cpu.unwrap_or(0), groups, hashes, rows }))
+        Taken::Counted(Box::new(Counted {
+            block,
+            host,
+            cpu: cpu.unwrap_or(0),
+            groups,
+            hashes,
+            rows,
+        }))
     }
 }
 
@@ -216,7 +219,9 @@ impl Reading<'_> {
             wanted,
             &mut take,
             |reading, rows, take| {
-                reading.samples_of(rows, wanted, &mut |reading, seen| take(reading, &Alike::one(*seen)))
+                reading.samples_of(rows, wanted, &mut |reading, seen| {
+                    take(reading, &Alike::one(*seen))
+                })
             },
             |reading, segment, take| reading.alike_in(segment, wanted, take),
         )
@@ -262,9 +267,9 @@ impl Reading<'_> {
                     continue;
                 }
                 let name = |symbol| reader.symbol(symbol);
-                let mut each = |reading: &mut Self, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
-                let goes =
-                    self.samples_of_frame(&batch, &columns, (wanted, name), &mut each);
+                let mut each =
+                    |reading: &mut Self, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
+                let goes = self.samples_of_frame(&batch, &columns, (wanted, name), &mut each);
                 if goes == Goes::NoFurther {
                     return Ok(goes);
                 }
@@ -322,7 +327,8 @@ impl Pass<'_> {
         };
         let name =
             |place| usize::try_from(place).ok().and_then(|at| words.get(at)).map(String::as_str);
-        let mut each = |reading: &mut Reading<'a>, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
+        let mut each =
+            |reading: &mut Reading<'a>, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
         let columns = Columns::of(&schema);
         reading.samples_of_frame(&batch, &columns, (self.wanted, name), &mut each)
     }
@@ -345,7 +351,10 @@ impl Pass<'_> {
         let host = reading.host(Some(name));
         let bits = |at, place: u32| rows.bits(at, super::stacks::index(place));
         let (from, until) = block.times();
-        let is_steady = self.is_steady(reading, (host, None), from, until)
+        let second_of = |at: i64| at.div_euclid(1_000_000_000);
+        let is_of_one_second = second_of(from) == second_of(until);
+        let is_steady = is_of_one_second
+            && self.is_steady(reading, (host, None), from, until)
             && (0..rows.different(PID)).all(|place| {
                 let pid = rows.bits(PID, place).unwrap_or(0);
                 self.is_steady(reading, (host, Some(pid)), from, until)

@@ -123,12 +123,7 @@ impl Stacks {
         }
     }
 
-    fn number(
-        &mut self,
-        reading: &Reading<'_>,
-        seen: &Seen<'_>,
-        (text, hash): (&str, u64),
-    ) -> u32 {
+    fn number(&mut self, reading: &Reading<'_>, seen: &Seen<'_>, (text, hash): (&str, u64)) -> u32 {
         let callers = self.texts.number(text, hash);
         let next = u32::try_from(self.spaces.len()).expect("fewer processes than samples");
         let changes_of = || reading.changes(seen.process());

@@ -7,16 +7,18 @@ use meikyo_units::Nanos;
 
 use super::mapped_files::{MappedAt, MappedFiles};
 use super::perf_maps::{self, PerfMaps};
+use crate::aging::put_place;
 use crate::analysis::{Finding, Summary};
-use crate::block::FILLED;
+use crate::block::{FILLED, write_stack};
 use crate::clock::Offset;
 use crate::existing::Thread;
 use crate::governor::percent;
 use crate::mapping::{Mapping, hexadecimal};
+use crate::off_cpu::{Same, Spans};
 use crate::records::{Ids, Record};
 use crate::symbols::perf_map;
 use crate::tables::{
-    cgroups, clocks, findings, jit_symbols, losses, mappings, rates, summaries, threads,
+    cgroups, clocks, findings, jit_symbols, losses, mappings, off_cpu, rates, summaries, threads,
 };
 
 /// Rows at which a block is handed on before its second is over, and octets that each takes at most
@@ -49,6 +51,8 @@ pub(crate) struct SideBand {
     clocks: Table,
     summaries: Table,
     findings: Table,
+    off_cpu: Table,
+    stack: String,
     full: Vec<Result<PackedRows, PackError>>,
     lost: Losses,
     /// Of processes with code that is of no file that names it.
@@ -102,6 +106,8 @@ impl SideBand {
             clocks: Table::new(clocks::schema()),
             summaries: Table::new(summaries::schema()),
             findings: Table::new(findings::schema()),
+            off_cpu: Table::new(off_cpu::schema()),
+            stack: String::new(),
             full: Vec::new(),
             lost: Losses::new(),
             maps: PerfMaps::default(),
@@ -273,13 +279,7 @@ impl SideBand {
         for (place, samples) in all.into_iter().chain(places) {
             self.summaries.make_room(0, &mut self.full);
             let (batch, host) = self.summaries.row(&self.host, time);
-            batch.put(summaries::HOST, host);
-            batch.put(summaries::CPU, cpu.into());
-            if let Some((pid, address)) = place {
-                batch.put(summaries::PID, pid.into());
-                batch.put(summaries::ADDRESS, address);
-            }
-            batch.put(summaries::SAMPLES, samples);
+            put_place(batch, (host, cpu.into()), place, samples);
         }
         for finding in &summary.findings {
             let (word, before, found) = match *finding {
@@ -297,6 +297,27 @@ impl SideBand {
             }
             batch.put(findings::FOUND, found);
         }
+    }
+
+    /// Time that a thread was off the CPU.
+    pub(super) fn off_cpu(&mut self, same: &Same, spans: &Spans) {
+        write_stack(&same.callers, &mut self.stack);
+        self.off_cpu.make_room(self.stack.len() + ROW_OCTETS, &mut self.full);
+        let reason = self.off_cpu.packer.symbol(same.reason.word());
+        let (batch, host) = self.off_cpu.row(&self.host, spans.first);
+        batch.put(off_cpu::HOST, host);
+        batch.put(off_cpu::CPU, same.cpu.into());
+        batch.put(off_cpu::TID, same.tid.into());
+        batch.put(off_cpu::PID, same.pid.into());
+        batch.put(off_cpu::REASON, reason);
+        batch.put(off_cpu::SPANS, spans.count);
+        batch.put(off_cpu::OFF_NS, spans.total_ns);
+        batch.put(off_cpu::LONGEST_NS, spans.longest_ns);
+        batch.put(off_cpu::ADDRESS, same.address);
+        if let Some(cgroup) = same.cgroup {
+            batch.put(off_cpu::CGROUP, cgroup);
+        }
+        batch.put(off_cpu::STACK, &self.stack);
     }
 
     pub(super) fn clock(&mut self, time: i64, offset: Offset) {
@@ -362,6 +383,7 @@ impl SideBand {
             &mut self.clocks,
             &mut self.summaries,
             &mut self.findings,
+            &mut self.off_cpu,
         ] {
             table.names = 0;
             match table.packer.pack() {

@@ -191,7 +191,7 @@ mod tests {
     fn samples_of_inherited_events_do_not_count_beside_those_of_own_ones() {
         // Thread 1 was listed first; 2 began meanwhile, so that it has inherited from 1 as well.
         let mut owners = Owners::new(BTreeMap::from([(10, 1), (11, 1), (20, 2), (21, 2)]));
-        let carried = Carried { callers: false, cgroup: false, event: true };
+        let carried = Carried { callers: false, user: false, cgroup: false, event: true };
         let mut counts = |tid: u64, event: u64| {
             let words = [9_u64 | 40 << 48, 0, tid << 32, 0, event];
             let octets: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -7,16 +7,17 @@ use std::path::Path;
 use std::rc::Rc;
 
 use blazesym::SymType;
-use blazesym::inspect::{Inspector, source as inspect};
+use blazesym::inspect::{Inspector, SymInfo, source as inspect};
 use blazesym::symbolize::{Input, Symbolizer};
 use meikyo_recording::{PackError, PackedRows, Packer};
 
-use super::Unnamed;
-use super::debug_files::{by_symbols, named};
+use super::debug_files::by_symbols;
+use super::files::{Unnamed, names_at};
 use crate::block::FILLED;
-use crate::existing::build_id_in;
+use crate::elf;
+use crate::existing::{build_id_in, mapped_file};
 use crate::kernel::KernelFacts;
-use crate::regular::{Links, Regular};
+use crate::regular::Regular;
 use crate::tables::file_symbols;
 
 /// Functions of a file that are told at most.
@@ -39,11 +40,8 @@ pub struct FileFunction {
 /// The functions of the file with a build ID, where a process has mapped it or where its path leads to; `None`
 /// where no such file is there any more.
 pub fn functions_of_file(build_id: &str, path: &str, pid: u32) -> Option<Vec<FileFunction>> {
-    let relative = path.strip_prefix('/')?;
-    let of_process = Path::new("/proc").join(pid.to_string()).join("root").join(relative);
-    let files = [of_process.as_path(), Path::new(path)].into_iter();
-    let files = files.filter_map(|path| Regular::at(path, Links::Followed).ok());
-    let file = files.into_iter().find(|file| build_id_in(file).as_deref() == Some(build_id))?;
+    let is_it = |file: &Regular| build_id_in(file).as_deref() == Some(build_id);
+    let file = mapped_file(pid, path, is_it)?;
     Some(functions_in(&file.path()))
 }
 
@@ -67,31 +65,56 @@ fn functions_in_kallsyms(symbols: impl BufRead, (begin, size): (u64, u64)) -> Ve
     in_order(functions.collect())
 }
 
+/// The functions in the debug information of a file, which lie in the file where the begin of it (`head`) says.
+pub fn functions_of_debug_info(debug_info: &Path, head: &[u8]) -> Vec<FileFunction> {
+    let of_head = |offset: u64, size: u64| {
+        let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
+        Some(head.get(offset..offset.checked_add(size)?)?.to_vec())
+    };
+    let Some((_, segments)) = elf::segments(of_head) else { return Vec::new() };
+    // 0 is the address of what is defined elsewhere.
+    let found = sizes_by_place(debug_info, |of| Some(of.addr).filter(|&address| address > 0));
+    let addresses: Vec<u64> = found.keys().copied().collect();
+    let named = named(debug_info, Input::VirtOffset(&addresses), found);
+    let in_file = named.into_iter().filter_map(|function| {
+        let (offset, _) = elf::offset_of(&segments, function.offset)?;
+        Some(FileFunction { offset, ..function })
+    });
+    in_order(in_file.collect())
+}
+
 fn functions_in(file: &Path) -> Vec<FileFunction> {
+    let found = sizes_by_place(file, |of| of.file_offset);
+    let offsets: Vec<u64> = found.keys().copied().collect();
+    in_order(named(file, Input::FileOffset(&offsets), found))
+}
+
+/// How large the functions of a file are, by their places.
+fn sizes_by_place(file: &Path, place: impl Fn(&SymInfo<'_>) -> Option<u64>) -> BTreeMap<u64, u64> {
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();
     // Symbols alone: a host is not made to read debug information.
     let mut inspected = inspect::Elf::new(file);
     inspected.debug_syms = false;
     let inspected = Inspector::new().for_each(&inspect::Source::Elf(inspected), |of| {
         if of.sym_type == SymType::Function
-            && let Some(offset) = of.file_offset
+            && let Some(place) = place(of)
         {
-            let size = found.entry(offset).or_default();
+            let size = found.entry(place).or_default();
             *size = (*size).max(of.size.unwrap_or(0) as u64);
         }
         if found.len() < FUNCTIONS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    if inspected.is_err() {
-        return Vec::new();
-    }
-    // Named as they are where the file is at hand.
+    if inspected.is_err() { BTreeMap::new() } else { found }
+}
+
+/// The functions of a file at some places, named as they are where the file is at hand.
+fn named(file: &Path, places: Input<&[u64]>, found: BTreeMap<u64, u64>) -> Vec<FileFunction> {
     let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
-    let offsets: Vec<u64> = found.keys().copied().collect();
-    let names = named(&symbolizer.build(), by_symbols(file), Input::FileOffset(&offsets));
-    let functions = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
+    let names = names_at(&symbolizer.build(), by_symbols(file), places);
+    let named = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
         Some(FileFunction { offset, size, name: cut(&name.ok()?).into() })
     });
-    in_order(functions.collect())
+    named.collect()
 }
 
 fn cut(name: &str) -> &str {
@@ -175,6 +198,8 @@ impl ToldFunctions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::regular::Links;
+    use crate::symbols::files::names_in;
 
     #[test]
     fn functions_of_this_program_are_those_that_its_file_is_looked_up_by() {
@@ -202,7 +227,7 @@ mod tests {
         let offsets: Vec<u64> = middles.filter(is_of_one).collect();
         // Debug information has shorter names; hosts tell those of the table of symbols.
         let own = by_symbols(&own);
-        let expected = named(&symbolizer.build(), own, Input::FileOffset(&offsets));
+        let expected = names_at(&symbolizer.build(), own, Input::FileOffset(&offsets));
         let found: Vec<_> =
             offsets.iter().map(|offset| told.name(&build_id, *offset).unwrap()).collect();
         let differing: Vec<_> = found.iter().zip(&expected).filter(|(a, b)| a != b).collect();

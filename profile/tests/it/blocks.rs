@@ -4,7 +4,7 @@ use std::process::Command;
 
 use meikyo_profile::block::{self, BlockOptions, BlockWriter, Sample};
 use meikyo_profile::records::Record;
-use meikyo_profile::sampler::{Sampler, SamplerOptions, Target};
+use meikyo_profile::sampler::{CallChains, Sampler, SamplerOptions, Target};
 
 use crate::programs::{Program, compiled};
 use crate::{PLAIN, may_sample};
@@ -44,7 +44,8 @@ fn what_the_kernel_gave_is_what_a_block_gives_back() {
         return;
     }
     let Some(program) = compiled(Program::Calls) else { return };
-    let options = SamplerOptions { stacks: true, cgroups: true, ..PLAIN };
+    let options =
+        SamplerOptions { stacks: Some(CallChains::FramePointers), cgroups: true, ..PLAIN };
     let mut command = Command::new(program.path());
     command.arg("300");
     let taken = sampled(vec![command], options);

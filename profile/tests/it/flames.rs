@@ -6,7 +6,7 @@ use meikyo_profile::flame::{
     Flame, FlameError, FlameOptions, FrameKind, Grouped, Node, Shape, flame,
 };
 use meikyo_profile::symbols::Symbols;
-use meikyo_profile::tables::samples;
+use meikyo_profile::tables::{samples, threads};
 use meikyo_profile::wanted::Wanted;
 use meikyo_recording::Recording;
 use meikyo_units::WallTime;
@@ -151,7 +151,10 @@ fn blocks_that_are_counted_as_a_whole_have_what_their_samples_have_one_by_one() 
             });
         }
     }
-    written.thread("b", EXECUTED, ("exec", "other"), [8, 8]);
+    // All of it within one second, as a block is.
+    let at = |moment: i64| 20 * SECOND + moment * 1_000_000;
+    let words = [("host", "b"), ("event", "exec"), ("name", "other")];
+    written.row_at(threads::NAME, at(EXECUTED), &words, &[("pid", 8), ("tid", 8)]);
     written.end_block();
     // Process 7 has two threads more, on a CPU of their own.
     let cpu_of = |second: i64| u64::from(second % 4 == 0);
@@ -168,16 +171,15 @@ fn blocks_that_are_counted_as_a_whole_have_what_their_samples_have_one_by_one() 
                 let tid = if *pid == 7 { 7 + second.unsigned_abs() % 3 * 100 } else { *pid };
                 let own = address(*own, *second);
                 let numbers = [("cpu", cpu), ("pid", *pid), ("tid", tid), ("address", own)];
-                written.row(samples::NAME, *second, &words, &numbers);
+                written.row_at(samples::NAME, at(*second), &words, &numbers);
             }
             written.end_block();
         }
     }
     let recording = written.recording();
     let named = |side: &dyn Fn(&Sample) -> bool| {
-        let nameless = |(host, second, pid, _): &Sample| {
-            *host == "b" && *pid == 8 && *second >= EXECUTED
-        };
+        let nameless =
+            |(host, second, pid, _): &Sample| *host == "b" && *pid == 8 && *second >= EXECUTED;
         let mut totals = counted(&samples, |of| [u64::from(side(of) && !nameless(of)), 0], false);
         for (_, _, _, stack) in samples.iter().filter(|of| side(of) && nameless(of)) {
             for length in 1..=stack.len() {
@@ -190,7 +192,7 @@ fn blocks_that_are_counted_as_a_whole_have_what_their_samples_have_one_by_one() 
         totals
     };
     let ask = |wanted: Wanted| totals(&tree(&recording, &FlameOptions { wanted, ..ALL }));
-    let second = |second: i64| Some(WallTime::from_nanos(second * SECOND));
+    let second = |second: i64| Some(WallTime::from_nanos(at(second)));
     assert_eq!(ask(Wanted::EVERYTHING), named(&|_| true));
     let wanted = Wanted { from: second(109), until: second(311), ..Wanted::EVERYTHING };
     assert_eq!(ask(wanted), named(&|of| (109..311).contains(&of.1)));

@@ -4,9 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod blocks;
+mod callers;
 mod exports;
 mod flames;
 mod imports;
+mod off_cpu;
 mod programs;
 mod recordings;
 mod reports;
@@ -23,8 +25,9 @@ const PLAIN: SamplerOptions = SamplerOptions {
     clock: Clock::CpuClock,
     period: Nanos::from_millis(1),
     phase: Phase::Staggered,
-    stacks: false,
+    stacks: None,
     cgroups: false,
+    off_cpu: false,
     on_exec: false,
 };
 

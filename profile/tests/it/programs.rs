@@ -16,6 +16,11 @@ pub(crate) enum Program {
     Matrix,
     /// Threads that live for some milliseconds and begin the next one, four at a time.
     Threads,
+    /// Recursion of known depth below a function of libc, and a handler of a signal, without frame
+    /// pointers.
+    Frames,
+    /// Sleeps and waits whose length it tells, by function.
+    Waits,
 }
 
 /// Where a compiled program lies.
@@ -38,14 +43,18 @@ pub(crate) fn compiled(program: Program) -> Option<Compiled> {
         Program::Calls => ("calls", include_str!("calls.c")),
         Program::Matrix => ("matrix", include_str!("matrix.c")),
         Program::Threads => ("threads", include_str!("threads.c")),
+        Program::Frames => ("frames", include_str!("frames.c")),
+        Program::Waits => ("waits", include_str!("waits.c")),
     };
     let (path, source) = (directory.path().join(name), directory.path().join("program.c"));
     std::fs::write(&source, text).unwrap();
     let mut cc = Command::new("cc");
-    // Optimised, a function that calls nothing sets up no frame and hides the one that called it.
-    cc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-Wl,--build-id", "-o"])
-        .arg(&path)
-        .arg(&source);
+    cc.args(match program {
+        Program::Frames => ["-O2", "-fomit-frame-pointer"],
+        // Optimised, a function that calls nothing sets up no frame and hides the one that called it.
+        _ => ["-O0", "-fno-omit-frame-pointer"],
+    });
+    cc.args(["-g", "-pthread", "-Wl,--build-id", "-o"]).arg(&path).arg(&source);
     match cc.output() {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use meikyo_profile::recorder::{Counts, Recorder, RecorderOptions};
 use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
-use meikyo_profile::sampler::{SamplerOptions, Target};
+use meikyo_profile::sampler::{CallChains, SamplerOptions, Target};
 use meikyo_profile::tables::{all, rates};
 use meikyo_profile::wanted::Wanted;
 use meikyo_profile::{HeldProgram, STREAM};
@@ -21,25 +21,25 @@ use crate::{PLAIN, may_sample};
 const BY_FUNCTION: ReportOptions =
     ReportOptions { by: By::Function, wanted: Wanted::EVERYTHING, of: Of::Samples };
 
-struct Recorded {
+pub(crate) struct Recorded {
     directory: TempDir,
-    counts: Counts,
+    pub(crate) counts: Counts,
     period: Nanos,
 }
 
 impl Recorded {
-    fn open(&self) -> Recording {
+    pub(crate) fn open(&self) -> Recording {
         Recording::open(self.directory.path()).unwrap()
     }
 
-    fn report(&self, options: &ReportOptions) -> Report {
+    pub(crate) fn report(&self, options: &ReportOptions) -> Report {
         let report = report::report(&self.open(), options).unwrap();
         assert!(report.problems.is_empty(), "{:?}", report.problems);
         report
     }
 }
 
-fn options(sampling: SamplerOptions, budget_ppm: Option<u64>) -> RecorderOptions {
+pub(crate) fn options(sampling: SamplerOptions, budget_ppm: Option<u64>) -> RecorderOptions {
     let host = "node001".to_owned();
     RecorderOptions {
         host,
@@ -52,7 +52,11 @@ fn options(sampling: SamplerOptions, budget_ppm: Option<u64>) -> RecorderOptions
 }
 
 /// Records a program from its begin to its end; `beside` is called once it waits to be released.
-fn recorded(words: &[&str], options: &RecorderOptions, beside: impl FnOnce(u32)) -> Recorded {
+pub(crate) fn recorded(
+    words: &[&str],
+    options: &RecorderOptions,
+    beside: impl FnOnce(u32),
+) -> Recorded {
     let words: Vec<_> = words.iter().map(|&word| word.to_owned()).collect();
     let mut program = HeldProgram::start(&words).unwrap();
     let pid = program.pid();
@@ -83,7 +87,7 @@ fn written(mut recorder: Recorder, mut is_over: impl FnMut() -> bool) -> Recorde
     Recorded { directory, counts, period }
 }
 
-fn on_exec(stacks: bool) -> SamplerOptions {
+fn on_exec(stacks: Option<CallChains>) -> SamplerOptions {
     SamplerOptions { stacks, on_exec: true, ..PLAIN }
 }
 
@@ -102,7 +106,11 @@ fn hot_functions_have_the_share_that_the_program_measured_itself() {
     let Some(program) = compiled(Program::Calls) else { return };
     let told = program.path().with_extension("told");
     let line = format!("exec {} 1500 > {}", program.path().display(), told.display());
-    let recorded = recorded(&["sh", "-c", &line], &options(on_exec(true), None), |_| {});
+    let recorded = recorded(
+        &["sh", "-c", &line],
+        &options(on_exec(Some(CallChains::FramePointers)), None),
+        |_| {},
+    );
     let measured: u64 = std::fs::read_to_string(told).unwrap().trim().parse().unwrap();
     let report = recorded.report(&BY_FUNCTION);
     assert_eq!(report.samples, recorded.counts.samples);
@@ -129,7 +137,7 @@ fn processes_that_live_for_a_moment_are_named_wherever_they_were_loaded() {
         "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do {} 40 >/dev/null; done",
         program.path().display()
     );
-    let recorded = recorded(&["sh", "-c", &line], &options(on_exec(false), None), |_| {});
+    let recorded = recorded(&["sh", "-c", &line], &options(on_exec(None), None), |_| {});
     let report = recorded.report(&BY_FUNCTION);
     let [longer, shorter] = ["longer", "shorter"].map(|name| share(&report, name).0);
     assert!(longer + shorter > 600_000, "{longer} and {shorter} of {}", report.samples);
@@ -167,7 +175,7 @@ fn perf_finds_the_same_functions_in_the_same_run() {
     let data = program.path().with_extension("data");
     let mut perf = None;
     let path = program.path().to_str().unwrap();
-    let recorded = recorded(&[path, "1500"], &options(on_exec(false), None), |pid| {
+    let recorded = recorded(&[path, "1500"], &options(on_exec(None), None), |pid| {
         let mut command = Command::new("perf");
         command.args(["record", "-q", "-e", "cpu-clock", "-F", "1000", "-o"]).arg(&data);
         command.args(["-p", &pid.to_string()]);
@@ -209,7 +217,7 @@ fn a_budget_lowers_the_rate_and_the_recording_says_so() {
     let Some(program) = compiled(Program::Matrix) else { return };
     let path = program.path().to_str().unwrap();
     // A sample takes more than a ten-thousandth of a millisecond on every machine that there is.
-    let recorded = recorded(&[path, "300"], &options(on_exec(false), Some(100)), |_| {});
+    let recorded = recorded(&[path, "300"], &options(on_exec(None), Some(100)), |_| {});
     assert!(recorded.period > PLAIN.period, "{}", recorded.period);
     let mut periods = Vec::new();
     for rows in recorded.open().scan(&Selection::all(rates::NAME)).unwrap() {

@@ -32,6 +32,17 @@ impl Written {
         words: &[(&str, &str)],
         numbers: &[(&str, u64)],
     ) {
+        self.row_at(table, time * SECOND, words, numbers);
+    }
+
+    /// A row: table, time in ns, words by column, numbers by column.
+    pub(crate) fn row_at(
+        &mut self,
+        table: &str,
+        time: i64,
+        words: &[(&str, &str)],
+        numbers: &[(&str, u64)],
+    ) {
         let schema = all().into_iter().find(|schema| schema.name == table).unwrap();
         let at = all().iter().position(|schema| schema.name == table).unwrap();
         let packer = &mut self.packers[at];
@@ -44,7 +55,7 @@ impl Written {
             .map(|(column, word)| (position(column), packer.symbol(word)))
             .collect();
         let batch = packer.batch();
-        batch.begin_row(time * SECOND);
+        batch.begin_row(time);
         symbols.into_iter().for_each(|(column, symbol)| batch.put_symbol(column, symbol));
         for (column, word) in words.iter().filter(|word| !is_symbol(word.0)) {
             batch.put_text(position(column), word);

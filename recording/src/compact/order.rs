@@ -122,7 +122,8 @@ impl SeriesIndex {
             if !table.read(frame, &mut payload)? {
                 return Ok(None);
             }
-            let views = table.columns(frame, &payload.octets).filter(|views| frame.has_times(&views[0]));
+            let views =
+                table.columns(frame, &payload.octets).filter(|views| frame.has_times(&views[0]));
             let Some(views) = views else { return Ok(None) };
             for (facts, view) in facts.iter_mut().zip(&views) {
                 facts.full &= view.is_full();

@@ -23,10 +23,10 @@ use super::{le_u32, le_u64, narrow_u32};
 use crate::batch::{Batch, ColumnBuffer};
 use crate::origin::{NAME_MAX, Origin, Source};
 use crate::schema::{ColumnKind, TableSchema};
-pub use error::{PackError, UnpackError};
 pub(crate) use columns::CodedColumn;
-pub(crate) use sections::{SectionReader, SectionWriter};
+pub use error::{PackError, UnpackError};
 use sections::{Section, put_varint, take_varint};
+pub(crate) use sections::{SectionReader, SectionWriter};
 
 /// The version of the payload that is written.
 pub(crate) const VERSION: u8 = 2;

@@ -64,6 +64,8 @@ pub(crate) struct SideBody {
     pub(crate) to_us: i64,
     /// Samples in that time.
     pub(crate) samples: u64,
+    /// Those of them that are known as sums of their second only: without callers, by place of code.
+    pub(crate) summed_up: u64,
     /// When the first of them was taken.
     pub(crate) first_us: Option<i64>,
     /// When the last of them was taken.
@@ -127,6 +129,7 @@ fn body(flame: Flame, asked: &[(i64, i64)]) -> FlameBody {
         from_us,
         to_us,
         samples: side.samples,
+        summed_up: side.summed_up,
         first_us: side.span.map(|span| micros(span.0)),
         last_us: side.span.map(|span| micros(span.1)),
         losses: side.losses.into_iter().map(|loss| (loss.what, loss.count)).collect(),

@@ -12,10 +12,10 @@ use meikyo_recording::layout::{self, SegmentFile};
 use meikyo_recording::schema::Role;
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
 
-use super::Heat;
 use super::core_seconds::of_block;
 use super::file::{Chunk, HeatFile};
 use super::sums::Place;
+use super::{AGED, Heat};
 use crate::watching;
 
 /// How often it is looked what was written.
@@ -38,6 +38,8 @@ type Name = (String, u64);
 pub(super) struct Known {
     hosts: Vec<String>,
     files: BTreeMap<Name, KnownFile>,
+    /// Segments that were read to their end, and others follow them.
+    over: BTreeSet<Name>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,11 @@ impl Known {
     /// All hosts by their numbers.
     pub(super) fn hosts(&self) -> Vec<String> {
         self.hosts.clone()
+    }
+
+    /// Whether all rows of a segment are there that there will be.
+    pub(super) fn is_over(&self, name: &Name) -> bool {
+        self.over.contains(name)
     }
 
     /// Where rows of these seconds can be.
@@ -110,16 +117,13 @@ pub(super) struct Follower {
     dir: PathBuf,
     heat: Heat,
     open: BTreeMap<Name, Open>,
-    /// Segments that were read to their end, and others follow them.
-    over: BTreeSet<Name>,
     has_looked: bool,
     is_told: bool,
 }
 
 impl Follower {
     pub(super) fn new(dir: PathBuf, heat: Heat) -> Self {
-        let (open, over) = (BTreeMap::new(), BTreeSet::new());
-        Self { dir, heat, open, over, has_looked: false, is_told: false }
+        Self { dir, heat, open: BTreeMap::new(), has_looked: false, is_told: false }
     }
 
     /// Follows until the other end of `stopped` is gone.
@@ -157,7 +161,7 @@ impl Follower {
         self.forget_deleted(&there);
         for segment in listing.segments {
             let name = (segment.stream.clone(), segment.first);
-            if self.over.contains(&name) {
+            if self.heat.known().is_over(&name) {
                 continue;
             }
             if !self.open.contains_key(&name) {
@@ -173,7 +177,7 @@ impl Follower {
                 self.open.insert(name, open);
             } else {
                 // Another one follows it: nothing was appended to it since it was listed.
-                self.over.insert(name);
+                self.heat.known().over.insert(name);
             }
         }
         Ok(())
@@ -188,9 +192,10 @@ impl Follower {
             if let Some(file) = known.files.remove(&name) {
                 // Whoever deletes the stream's directory is first, perhaps.
                 drop(std::fs::remove_file(&file.path));
+                drop(std::fs::remove_file(file.path.with_extension(AGED)));
             }
             self.open.remove(&name);
-            self.over.remove(&name);
+            known.over.remove(&name);
         }
     }
 
@@ -206,7 +211,12 @@ impl Follower {
             return Ok(None);
         }
         let frames = frames_of(reader)?;
-        let fits = |chunk: &Chunk| frames.get(&chunk.last.0) == Some(&chunk.last.1);
+        // Rows of samples that were made smaller meanwhile are still those of the samples.
+        let is_aged = segment.path.with_extension(AGED).exists();
+        let fits = |chunk: &Chunk| {
+            let found = frames.get(&chunk.last.0);
+            found.is_some_and(|checksum| is_aged || *checksum == chunk.last.1)
+        };
         let (file, chunks) = HeatFile::open(&path, fits)?;
         // What is known of an earlier try is known anew.
         self.heat.known().files.remove(name);
@@ -223,7 +233,8 @@ fn remove_lone(dir: &Path, there: &BTreeSet<Name>) {
     for stream in entries(&dir.join(layout::LOG)) {
         let name = stream.file_name().to_string_lossy().into_owned();
         for file in entries(&stream.path()).map(|entry| entry.path()) {
-            let is_ours = file.extension().is_some_and(|extension| extension == EXTENSION);
+            let extension = file.extension().and_then(|extension| extension.to_str());
+            let is_ours = extension.is_some_and(|of| [EXTENSION, AGED].contains(&of));
             let first = file.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
             if is_ours && first.is_none_or(|first| !there.contains(&(name.clone(), first))) {
                 drop(std::fs::remove_file(file));

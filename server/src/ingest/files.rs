@@ -15,6 +15,7 @@ use meikyo_recording::{
     Column, ColumnKind, Meaning, PackedRows, ReadError, Recording, Selection, TableSchema,
 };
 
+use super::debuginfod::{self, Debuginfod, Heard, Listener};
 use super::{Event, Inbox};
 use crate::watching;
 
@@ -48,27 +49,45 @@ pub(super) struct Files {
     /// here although the file that it was copied from is.
     since: BTreeMap<(String, String), Instant>,
     to: SyncSender<Mapped>,
+    /// Who is asked for files that no host tells of, where the site has one.
+    debuginfod: Option<Listener>,
 }
 
 impl Files {
     /// Looks for files of the recording in a directory; hosts are asked by way of the inbox.
-    pub(super) fn start(dir: &Path, inbox: Inbox) -> std::io::Result<Self> {
+    pub(super) fn start(
+        dir: &Path,
+        inbox: Inbox,
+        debuginfod: Option<Debuginfod>,
+    ) -> std::io::Result<Self> {
+        let debuginfod = debuginfod.map(|of| debuginfod::start(of, dir, inbox.clone()));
+        let debuginfod = debuginfod.transpose()?;
+        let listener = debuginfod.clone();
         let (to, mapped) = sync_channel(WAITING_MAX);
         let dir: PathBuf = dir.into();
         std::thread::Builder::new().name("files".into()).spawn(move || {
             meikyo_recording::lower_priority();
             look_for(&dir, &mapped, |of, words| {
-                let Mapped { sender, stream, .. } = of;
+                let Mapped { sender, stream, build_id, .. } = of;
+                if let Some(listener) = &listener {
+                    listener.hear(Heard::Asked { build_id, stream: stream.clone() });
+                }
                 inbox.tell_blocking(Event::Ask { sender, stream, words });
             });
         })?;
-        Ok(Self { told: BTreeSet::new(), since: BTreeMap::new(), to })
+        Ok(Self { told: BTreeSet::new(), since: BTreeMap::new(), to, debuginfod })
     }
 
     /// Looks a block through that is stored.
     pub(super) fn pass(&mut self, now: Instant, stream: &str, rows: &PackedRows) {
         if rows.table() == file_symbols::NAME {
-            self.told.extend(told_in(rows));
+            for (build_id, has_functions) in told_in(rows) {
+                if let Some(listener) = &self.debuginfod {
+                    let build_id = build_id.clone();
+                    listener.hear(Heard::Told { build_id, has_functions });
+                }
+                self.told.insert(build_id);
+            }
         } else if rows.table() == mappings::NAME
             && let Some(origin) = rows.origin()
         {
@@ -108,14 +127,22 @@ fn mapped_in(rows: &PackedRows) -> BTreeSet<(String, String)> {
     (0..batch.rows()).filter_map(file).collect()
 }
 
-/// The files that a block tells functions of.
-fn told_in(rows: &PackedRows) -> BTreeSet<String> {
-    let build_id = file_symbols::BUILD_ID.name();
-    let column = Column::new(build_id, ColumnKind::Symbol, Meaning::Label, "");
-    let schema = TableSchema::new(rows.table(), "", vec![column]);
-    let Ok((batch, words)) = rows.unpack(&schema) else { return BTreeSet::new() };
+/// The files that a block tells of, and whether they have functions.
+fn told_in(rows: &PackedRows) -> BTreeMap<String, bool> {
+    let (build_id, name) = (file_symbols::BUILD_ID.name(), file_symbols::FUNCTION.name());
+    let columns =
+        [(build_id, ColumnKind::Symbol, Meaning::Label), (name, ColumnKind::Text, Meaning::Detail)]
+            .map(|(name, kind, meaning)| Column::new(name, kind, meaning, ""));
+    let schema = TableSchema::new(rows.table(), "", columns.to_vec());
+    let Ok((batch, words)) = rows.unpack(&schema) else { return BTreeMap::new() };
     let word = |row| words.get(usize::try_from(batch.bits(1, row)?).ok()?).cloned();
-    (0..batch.rows()).filter_map(word).collect()
+    let mut told: BTreeMap<String, bool> = BTreeMap::new();
+    for row in 0..batch.rows() {
+        if let Some(build_id) = word(row) {
+            *told.entry(build_id).or_default() |= batch.text(2, row).is_some();
+        }
+    }
+    told
 }
 
 /// The files whose functions a recording has.

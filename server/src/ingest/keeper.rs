@@ -13,8 +13,8 @@ use meikyo_live::Catalog;
 use meikyo_recording::format::IdentityError;
 use meikyo_recording::schema::Role;
 use meikyo_recording::{
-    Kind, SegmentsBy, StreamOptions, StreamWriter, TableSchema, WhenFull, WhenRemoved, devices,
-    format,
+    Kind, PackedRows, SegmentsBy, StreamOptions, StreamWriter, TableSchema, WhenFull, WhenRemoved,
+    devices, format,
 };
 use meikyo_transport::{
     Now, OnDisk, Output, Place, Receiver, ReceiverCounts, SenderState, SessionId, Ticket,
@@ -23,7 +23,7 @@ use meikyo_units::{Nanos, WallTime, in_one_line};
 use tokio::sync::mpsc;
 
 use super::files::Files;
-use super::{Event, Inbox, clusters, turns};
+use super::{Debuginfod, Event, Inbox, clusters, turns};
 use crate::watching::{self, Watching};
 
 /// How often the recording is forced to the disk, which is what senders are acknowledged by.
@@ -161,6 +161,7 @@ impl Taking {
         self,
         catalog: Arc<Catalog>,
         watching: Watching,
+        debuginfod: Option<Debuginfod>,
     ) -> Result<Keeper, KeeperError> {
         let Self { dir, lock } = self;
         let clusters = clusters::found(&dir).map_err(|source| KeeperError::System {
@@ -172,7 +173,7 @@ impl Taking {
         let (inbox, events) = Inbox::new();
         let (taken, fate) = (Arc::default(), Fate::default());
         let told = Told(fate.clone());
-        let files = Files::start(&dir, inbox.clone());
+        let files = Files::start(&dir, inbox.clone(), debuginfod);
         let files = files.map_err(|source| KeeperError::Thread { source })?;
         let own_dir = dir.clone();
         let mut work = Work {
@@ -324,6 +325,7 @@ impl Work {
                     // One that is gone is not told; whoever maps the file next is.
                     self.receiver.ask(&sender, &stream, &words);
                 }
+                Event::Found { stream, rows } => self.write_found(stream, rows),
                 Event::Stop => break,
                 #[cfg(test)]
                 Event::Panic => panic!("a test asked for it"),
@@ -334,6 +336,18 @@ impl Work {
             self.publish();
         }
         self.end();
+    }
+
+    /// Writes rows that no sender has sent.
+    fn write_found(&mut self, stream: String, rows: PackedRows) {
+        let place = Place { cluster: None, stream };
+        // A stream that cannot be written at the moment goes without; hosts are asked again.
+        if let Some(known) = self.writers.get_mut(&place)
+            && let Err(error) = known.writer.packed(rows)
+        {
+            let error = in_one_line(&error);
+            tracing::warn!(%place, error, "functions of a file cannot be written");
+        }
     }
 
     fn publish(&mut self) {

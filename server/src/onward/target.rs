@@ -12,6 +12,8 @@ use meikyo_transport::shell::{ConnectError, vouched, with_port};
 use meikyo_units::Nanos;
 use rustls::StreamOwned;
 
+use crate::watching;
+
 /// How long a connection may take, and how long the database may be silent; one that writes its files anew
 /// answers late.
 const CONNECT_MAX: Nanos = Nanos::from_secs(5);
@@ -106,6 +108,31 @@ impl HttpTarget {
         format!("{scheme}://{}{path}{query}", self.authority)
     }
 
+    /// Gets what is there into `into`, up to so many octets and for so long.
+    ///
+    /// # Errors
+    /// When it cannot be reached, answers anything else than what is asked for, or ends too early.
+    pub(crate) fn fetch(
+        &self,
+        at_most: u64,
+        span: Nanos,
+        into: &mut impl Write,
+    ) -> io::Result<Fetched> {
+        let socket = connect(&self.authority, self.roots.is_some())?;
+        // An answer to HTTP/1.0 is the octets themselves and not in chunks.
+        let request = format!(
+            "GET {} HTTP/1.0\r\nHost: {}\r\nUser-Agent: meikyo\r\nConnection: close\r\n\r\n",
+            self.path, self.authority,
+        );
+        match &self.roots {
+            None => fetched(socket, &request, (at_most, span), into),
+            Some(roots) => {
+                let connection = vouched(&self.authority, roots).map_err(io::Error::other)?;
+                fetched(StreamOwned::new(connection, socket), &request, (at_most, span), into)
+            }
+        }
+    }
+
     /// What stands before the lines.
     fn head(&self, length: usize, content: Content) -> String {
         let authorization = self.authorization.as_ref();
@@ -136,6 +163,96 @@ pub(crate) fn must_be_near(authority: &str) -> Result<(), ConnectError> {
         return Ok(());
     }
     Err(ConnectError::Unprotected { authority: authority.to_owned() })
+}
+
+/// What became of what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fetched {
+    /// All of it is here.
+    Whole,
+    /// As much of it as was wanted is here.
+    Cut,
+    /// There is no such thing.
+    NotThere,
+}
+
+/// Octets before the body of an answer, at most.
+const ANSWER_HEAD_MAX: usize = 16 << 10;
+
+/// Sends a request and takes the body of its answer.
+fn fetched(
+    mut stream: impl Read + Write,
+    request: &str,
+    (at_most, span): (u64, Nanos),
+    into: &mut impl Write,
+) -> io::Result<Fetched> {
+    let end = watching::now() + span.to_std();
+    stream.write_all(request.as_bytes())?;
+    stream.flush()?;
+    let mut octets = vec![0; 64 << 10];
+    let mut head = Vec::new();
+    let length = loop {
+        let count = stream.read(&mut octets)?;
+        head.extend_from_slice(&octets[..count]);
+        let end_of_head = head.windows(4).position(|four| four == b"\r\n\r\n");
+        match end_of_head {
+            Some(at) => {
+                let body = head.split_off(at + 4);
+                let (status, length) = answer_head(&String::from_utf8_lossy(&head))?;
+                match status {
+                    200 => {}
+                    404 | 410 => return Ok(Fetched::NotThere),
+                    _ => return Err(io::Error::other(format!("it answers with status {status}"))),
+                }
+                head = body;
+                break length;
+            }
+            None if count == 0 || head.len() > ANSWER_HEAD_MAX => {
+                return Err(io::Error::other("what answers is no HTTP server"));
+            }
+            None => {}
+        }
+    };
+    let (mut taken, mut part) = (0, std::mem::take(&mut head));
+    loop {
+        // Saturates: no part is longer than the memory.
+        let left = usize::try_from(at_most - taken).unwrap_or(usize::MAX);
+        let kept = &part[..part.len().min(left)];
+        into.write_all(kept)?;
+        taken += kept.len() as u64;
+        if kept.len() < part.len() {
+            return Ok(Fetched::Cut);
+        }
+        if length == Some(taken) {
+            return Ok(Fetched::Whole);
+        }
+        if watching::now() > end {
+            return Err(io::Error::other(format!("it took longer than {span}")));
+        }
+        let count = stream.read(&mut octets)?;
+        if count == 0 {
+            return match length {
+                None => Ok(Fetched::Whole),
+                Some(length) => {
+                    Err(io::Error::other(format!("it ended after {taken} of {length} octets")))
+                }
+            };
+        }
+        part.clear();
+        part.extend_from_slice(&octets[..count]);
+    }
+}
+
+/// The status of an answer, and the octets that its body has where it says so.
+fn answer_head(head: &str) -> io::Result<(u16, Option<u64>)> {
+    let no_server = || io::Error::other("what answers is no HTTP server");
+    let mut lines = head.lines();
+    let status = lines.next().filter(|line| line.starts_with("HTTP/")).ok_or_else(no_server)?;
+    let code = status.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(no_server)?;
+    let mut fields = lines.filter_map(|line| line.split_once(':'));
+    let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = length.map(|(_, value)| value.trim().parse().map_err(|_| no_server()));
+    Ok((code, length.transpose()?))
 }
 
 /// A connection to the first address of a name that gives one; to loopback only, unless it is protected.
@@ -346,6 +463,52 @@ mod tests {
         }
         let secure = HttpTarget::new("https://localhost/write", None, Path::new("/none"));
         assert!(secure.unwrap_err().to_string().contains("no TLS with `localhost:443`: `/none`"));
+    }
+
+    /// What a peer says, whatever is said to it.
+    struct Peer<'a>(&'a [u8]);
+
+    impl Read for Peer<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            // Octet by octet: nothing may depend on how an answer is cut.
+            let count = self.0.len().min(into.len()).min(1);
+            into[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    impl Write for Peer<'_> {
+        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            Ok(octets.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_got_is_whole_or_cut_or_an_error() {
+        let get = |answer: &str, at_most| {
+            let mut into = Vec::new();
+            let of = fetched(Peer(answer.as_bytes()), "GET", (at_most, Nanos::SECOND), &mut into);
+            (of.map_err(|error| error.to_string()), String::from_utf8(into).unwrap())
+        };
+        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+        assert_eq!(get(whole, 9), (Ok(Fetched::Whole), "hello".into()));
+        assert_eq!(get(whole, 5), (Ok(Fetched::Whole), "hello".into()));
+        assert_eq!(get(whole, 4), (Ok(Fetched::Cut), "hell".into()));
+        let open = "HTTP/1.0 200 OK\r\n\r\nhello";
+        assert_eq!(get(open, 9), (Ok(Fetched::Whole), "hello".into()));
+        let none = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone";
+        assert_eq!(get(none, 9), (Ok(Fetched::NotThere), String::new()));
+        let (early, _) = get("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", 9);
+        assert_eq!(early.unwrap_err(), "it ended after 5 of 9 octets");
+        assert_eq!(get("HTTP/1.1 500 Oh\r\n\r\n", 9).0.unwrap_err(), "it answers with status 500");
+        for nonsense in ["", "hello\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
+            assert_eq!(get(nonsense, 9).0.unwrap_err(), "what answers is no HTTP server");
+        }
     }
 
     #[test]

@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod access;
+mod aging;
 mod client;
 mod damage;
+mod debuginfod;
 mod document;
 mod influx;
 mod limits;

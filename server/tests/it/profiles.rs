@@ -16,7 +16,7 @@ use crate::recorded::recording;
 const START_S: i64 = 1_795_294_799;
 
 /// A row of a table: time, words by column, numbers by column.
-fn row(
+pub(crate) fn row(
     packer: &mut Packer,
     table: &str,
     time: i64,

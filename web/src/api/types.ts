@@ -545,6 +545,8 @@ export interface SideBody {
   readonly losses: Readonly<Record<string, number>>;
   /** Samples in that time. */
   readonly samples: number;
+  /** Those of them that are known as sums of their second only: without callers, by place of code. */
+  readonly summed_up: number;
   /** Until when was asked. */
   readonly to_us: number;
 }

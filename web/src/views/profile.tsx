@@ -600,6 +600,12 @@ function Facts({ flame, atMs }: { flame: FlameBody | null; atMs: number }) {
             <dd>{count(than.samples)} samples</dd>
           </>
         )}
+        {side.summed_up > 0 && (
+          <>
+            <dt>summed up, without callers</dt>
+            <dd>{count(side.summed_up)}</dd>
+          </>
+        )}
         {unnamed.map(([why, samples]) => (
           <>
             <dt key={why}>without a name: {why.replace(/_/g, " ")}</dt>

@@ -21,7 +21,9 @@ use meikyo_units::{Bytes, Nanos, WallTime};
 use serde::Serialize;
 
 use super::door::{Door, Reply};
-use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use super::sampling::{
+    OffCpuSummary, SamplingArgs, UnwindingSummary, explained, tell_what_is_missing,
+};
 use super::teller::{Teller, build_id_in};
 use crate::receiver;
 use crate::this_host::{ROOTS, host_name, stop_on_signals};
@@ -116,6 +118,8 @@ struct Summary {
     disturbance_percent: f64,
     budget_percent: Option<f64>,
     processes_unreadable: u64,
+    unwinding: Option<UnwindingSummary>,
+    off_cpu: Option<OffCpuSummary>,
 }
 
 /// Samples and sends until the span is over or the person ends it.
@@ -277,6 +281,8 @@ impl AgentArgs {
             disturbance_percent: percent(recorder.disturbance_ppm()),
             budget_percent: self.sampling.budget_percent(),
             processes_unreadable: counts.unreadable,
+            unwinding: counts.unwinding.map(UnwindingSummary::of),
+            off_cpu: counts.off_cpu.map(OffCpuSummary::of),
         }
     }
 }
@@ -303,6 +309,7 @@ impl Summary {
                 text += &format!("{count} {what}\n");
             }
         }
-        text
+        text += &self.unwinding.as_ref().map(|of| of.text(self.samples)).unwrap_or_default();
+        text + &self.off_cpu.as_ref().map(OffCpuSummary::text).unwrap_or_default()
     }
 }

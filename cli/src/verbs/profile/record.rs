@@ -18,7 +18,9 @@ use meikyo_recording::{
 use meikyo_units::Nanos;
 use serde::Serialize;
 
-use super::sampling::{SamplingArgs, explained, tell_what_is_missing};
+use super::sampling::{
+    OffCpuSummary, SamplingArgs, UnwindingSummary, explained, tell_what_is_missing,
+};
 use crate::this_host::stop_on_signals;
 
 /// How long the end of the span and of processes is not looked at, at most; the end of the program that
@@ -37,7 +39,7 @@ pub(crate) struct RecordArgs {
     pid: Vec<u32>,
     /// Sample the threads of a control group (version 2) and of those below it; CPUs are only
     /// interrupted while one of them runs. Can be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "off_cpu")]
     cgroup: Vec<PathBuf>,
     /// The program to start and sample, with its arguments; its children are sampled too
     #[arg(last = true, value_name = "COMMAND")]
@@ -75,6 +77,8 @@ struct Summary {
     interrupts_idle: bool,
     processes_unreadable: u64,
     rows_dropped: u64,
+    unwinding: Option<UnwindingSummary>,
+    off_cpu: Option<OffCpuSummary>,
 }
 
 /// Records until the program or the span is over, or the person ends it.
@@ -199,6 +203,8 @@ impl RecordArgs {
             interrupts_idle: recorder.interrupts_idle(),
             processes_unreadable: counts.unreadable,
             rows_dropped,
+            unwinding: counts.unwinding.map(UnwindingSummary::of),
+            off_cpu: counts.off_cpu.map(OffCpuSummary::of),
         }
     }
 }
@@ -225,7 +231,8 @@ impl Summary {
                 text += &format!("{count} {what}\n");
             }
         }
-        text
+        text += &self.unwinding.as_ref().map(|of| of.text(self.samples)).unwrap_or_default();
+        text + &self.off_cpu.as_ref().map(OffCpuSummary::text).unwrap_or_default()
     }
 }
 

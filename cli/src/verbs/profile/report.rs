@@ -8,7 +8,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::governor::percent;
 use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
-use meikyo_profile::tables::{samples, summaries};
+use meikyo_profile::tables::{off_cpu, samples, summaries};
 use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
 use serde_json::{Value, json};
@@ -40,6 +40,10 @@ struct CountArgs {
     /// Count what hosts have summed up (`meikyo profile agent --summary`) in place of samples
     #[arg(long)]
     summary: bool,
+    /// Count how long threads were off the CPU (`meikyo profile record --off-cpu`), by the function from
+    /// which they went into the kernel
+    #[arg(long, conflicts_with = "summary")]
+    off_cpu: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -83,13 +87,21 @@ pub(crate) struct DiffArgs {
 
 impl CountArgs {
     fn options(&self, span: [Option<WallTime>; 2]) -> ReportOptions {
-        let of = if self.summary { Of::Summaries } else { Of::Samples };
+        let of = match (self.summary, self.off_cpu) {
+            (true, _) => Of::Summaries,
+            (false, true) => Of::OffCpu,
+            (false, false) => Of::Samples,
+        };
         ReportOptions { by: self.by, wanted: self.chosen.wanted(span), of }
     }
 
     /// The table that is counted.
     fn table(&self) -> &'static str {
-        if self.summary { summaries::NAME } else { samples::NAME }
+        match (self.summary, self.off_cpu) {
+            (true, _) => summaries::NAME,
+            (false, true) => off_cpu::NAME,
+            (false, false) => samples::NAME,
+        }
     }
 }
 
@@ -118,21 +130,23 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
     let (before, after) = (before?, after?);
     let differences = report::compare(&before, &after);
     let shown = differences.iter().take(args.count.lines);
+    let unit = unit(&before);
     if args.count.json {
         let lines: Vec<Value> = shown
             .map(|it| {
+                let [one, other] = ["before", "after"].map(|of| format!("{unit}_{of}"));
                 json!({
                     "name": it.name, "file": it.file,
-                    "samples_before": it.own[0], "samples_after": it.own[1],
+                    one: it.own[0], other: it.own[1],
                     "percent_before": percent(it.share_ppm[0]),
                     "percent_after": percent(it.share_ppm[1]),
                 })
             })
             .collect();
-        let samples = [before.samples, after.samples];
+        let [one, other] = ["before", "after"].map(|of| format!("{unit}_{of}"));
         output::print_json(&json!({
-            "schema": "meikyo.profile.diff/1", "samples_before": samples[0],
-            "samples_after": samples[1], "lines": lines,
+            "schema": "meikyo.profile.diff/1", one: before.samples, other: after.samples,
+            "lines": lines,
         }))?;
     } else {
         let mut table = TextTable::new(&["before", "after", "change", "file", "name"]);
@@ -158,7 +172,12 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
 fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
     if report.samples == 0 {
         let of = args.chosen.words();
-        output::say(&format!("meikyo: there are no samples{of}{place}"));
+        let what = if args.off_cpu {
+            "is no time off the CPU, which is recorded with --off-cpu,"
+        } else {
+            "are no samples"
+        };
+        output::say(&format!("meikyo: there {what}{of}{place}"));
     }
     report.samples > 0
 }
@@ -182,15 +201,21 @@ fn print(report: &Report, args: &CountArgs) -> Result<Answer, Failure> {
     Ok(if told_of_samples(report, args, " in that span") { answer } else { Answer::No })
 }
 
+/// What a report counts, as a key of JSON.
+fn unit(report: &Report) -> &'static str {
+    if report.off_cpu.is_some() { "off_cpu_ns" } else { "samples" }
+}
+
 fn document(report: &Report, lines: usize) -> Value {
+    let unit = unit(report);
     let lines: Vec<Value> = report
         .lines
         .iter()
         .take(lines)
         .map(|line| {
             json!({
-                "name": line.name, "file": line.file, "samples": line.own,
-                "samples_with_callees": line.total, "percent": share(line.own, report),
+                "name": line.name, "file": line.file, unit: line.own,
+                format!("{unit}_with_callees"): line.total, "percent": share(line.own, report),
                 "percent_with_callees": share(line.total, report),
             })
         })
@@ -200,7 +225,10 @@ fn document(report: &Report, lines: usize) -> Value {
     let losses: serde_json::Map<String, Value> =
         report.losses.iter().map(|loss| (loss.what.clone(), json!(loss.count))).collect();
     json!({
-        "schema": "meikyo.profile.report/1", "samples": report.samples,
+        "schema": "meikyo.profile.report/1", unit: report.samples,
+        "samples_summed_up": report.summed_up,
+        "off_cpu_spans": report.off_cpu.map(|of| of.spans),
+        "preempted_ns": report.off_cpu.map(|of| of.preempted_ns),
         "from": report.span.map(|span| span.0.to_string()),
         "to": report.span.map(|span| span.1.to_string()),
         "lines": lines, "unnamed": unnamed, "losses": losses,
@@ -208,25 +236,47 @@ fn document(report: &Report, lines: usize) -> Value {
 }
 
 fn text(report: &Report, lines: usize) -> String {
-    let mut table = TextTable::new(&["own", "with callees", "samples", "file", "name"]);
+    let counted = if report.off_cpu.is_some() { "time" } else { "samples" };
+    let mut table = TextTable::new(&["own", "with callees", counted, "file", "name"]);
+    let amount = |amount: u64| match report.off_cpu {
+        Some(_) => format!("{:.3}s", real(amount) / 1e9),
+        None => amount.to_string(),
+    };
     for line in report.lines.iter().take(lines) {
         table.row([
             format!("{:.2}%", share(line.own, report)),
             format!("{:.2}%", share(line.total, report)),
-            line.own.to_string(),
+            amount(line.own),
             line.file.clone(),
             line.name.clone(),
         ]);
     }
     let mut text = table.fitted(output::terminal_width()).to_string();
     let unnamed: u64 = report.unnamed.iter().map(|(_, count)| count).sum();
-    text += &format!("{} samples, {unnamed} without a name", report.samples);
+    match report.off_cpu {
+        Some(of) => {
+            text += &format!(
+                "{} off the CPU in {} spans, {} of it while others ran; {} without a name",
+                amount(report.samples),
+                of.spans,
+                amount(of.preempted_ns),
+                amount(unnamed),
+            );
+        }
+        None => text += &format!("{} samples, {unnamed} without a name", report.samples),
+    }
     let reasons: Vec<_> =
-        report.unnamed.iter().map(|(why, count)| format!("{} {count}", why.word())).collect();
+        report.unnamed.iter().map(|(why, of)| format!("{} {}", why.word(), amount(*of))).collect();
     if !reasons.is_empty() {
         text += &format!(" ({})", reasons.join(", "));
     }
     text.push('\n');
+    if report.summed_up > 0 {
+        text += &format!(
+            "{} more samples are known as sums only: count those with --summary\n",
+            report.summed_up
+        );
+    }
     for loss in &report.losses {
         text += &format!("lost: {} {}\n", loss.what, loss.count);
     }
