@@ -138,6 +138,6 @@ mod tests {
             took_seconds: None,
             every_seconds: None,
         };
-        assert_eq!(row(&disk), ["disk", "-", "-", "0 B", "-", "-", "-"]);
+        assert_eq!(row(&disk), ["disk", "-", "-", "0 bytes", "-", "-", "-"]);
     }
 }
