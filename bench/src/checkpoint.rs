@@ -6,6 +6,7 @@
 
 mod group;
 mod line;
+mod stop;
 
 use meikyo_checkpoint::layout::{Layout, Scheme};
 use meikyo_console::benches::checkpoint::CheckpointBenchArgs;
@@ -17,6 +18,7 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::progress;
 use group::{Case, Figures};
+use stop::{Saved, Stop};
 
 /// Least shares of the line, as issue and paper want them.
 const REACH_ENCODE: f64 = 0.95;
@@ -52,6 +54,7 @@ struct Report {
     schema: &'static str,
     machine: Machine,
     groups: Vec<Row>,
+    stop: Option<Stop>,
     paper: Paper,
 }
 
@@ -81,12 +84,19 @@ pub(crate) fn run(args: &CheckpointBenchArgs) -> Result<Answer, Failure> {
         progress(&format!("{} on {} hosts, {} a link", case.scheme, case.hosts, case.rate));
         groups.push(row(group::measure(&case)?));
     }
-    let reached = groups.iter().all(|row| row.reached);
+    let stop = if args.hosts.is_none() {
+        progress(&format!("the stop of a program with {}", args.stop_bytes));
+        Some(stop::measure(args.stop_bytes, &args.directory, args.rounds)?)
+    } else {
+        None
+    };
+    let reached =
+        groups.iter().all(|row| row.reached) && stop.as_ref().is_none_or(|stop| stop.reached);
     if args.json {
         let schema = "meikyo.bench.checkpoint/1";
-        output::print_json(&Report { schema, machine, groups, paper: PAPER })?;
+        output::print_json(&Report { schema, machine, groups, stop, paper: PAPER })?;
     } else {
-        output::print(&text(&machine, &groups))?;
+        output::print(&text(&machine, &groups, stop.as_ref()))?;
     }
     Ok(if reached { Answer::Yes } else { Answer::No })
 }
@@ -145,7 +155,31 @@ fn row(figures: Figures) -> Row {
     }
 }
 
-fn text(machine: &Machine, groups: &[Row]) -> String {
+/// The stop of a program, as a table.
+fn stop_text(stop: &Stop) -> String {
+    let mut table =
+        TextTable::new(&["stop", "stop ms", "at most", "call ms", "copied ahead", "in the stop"]);
+    let mut row = |name: &str, saved: &Saved, reach: f64| {
+        table.row([
+            name.to_owned(),
+            format!("{:.3}", saved.stop_ms),
+            format!("{reach:.3}"),
+            format!("{:.1}", saved.call_ms),
+            bytes_text(saved.ahead_bytes),
+            bytes_text(saved.residue_bytes),
+        ]);
+    };
+    row("10 % dirty", &stop.dirty, stop.reach_stop_ms);
+    row("half of it cooled", &stop.cooled, stop.reach_cooled_stop_ms);
+    let kept = if stop.copies_ahead {
+        if stop.reached { "reached" } else { "not reached" }
+    } else {
+        "not judged: this kernel does not tell what is written (Linux 6.7 does)"
+    };
+    format!("A program with {}; {kept}\n{table}\n", bytes_text(stop.bytes))
+}
+
+fn text(machine: &Machine, groups: &[Row], stop: Option<&Stop>) -> String {
     let mut table = TextTable::new(&[
         "scheme",
         "hosts",
@@ -184,8 +218,9 @@ fn text(machine: &Machine, groups: &[Row]) -> String {
         ]);
     }
     format!(
-        "{machine}\n\n{table}\nThe SCore paper: {} hosts, {} each, {} links: {:.0} s, {:.0} MB/s, \
+        "{machine}\n\n{table}\n{}The SCore paper: {} hosts, {} each, {} links: {:.0} s, {:.0} MB/s, \
          {:.0} % of the line.\n",
+        stop.map_or_else(String::new, stop_text),
         PAPER.hosts,
         bytes_text(PAPER.bytes_per_host),
         PAPER.links,

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::levels::{KEPT_MAX, Keep, Level};
+
 /// The number of a checkpoint of the whole group; greater is newer, and no number is used twice.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -32,9 +34,8 @@ pub struct Reached {
     pub step: u64,
 }
 
-/// How many committed generations are kept: the newest, and the one before it in case that stored blocks of
-/// the newest turn out to be damaged.
-pub const COMMITS_KEPT: usize = 2;
+/// How many committed generations are kept at most, of both levels together.
+pub const COMMITS_MAX: usize = 2 * KEPT_MAX as usize;
 
 /// A generation that is whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,8 @@ pub struct Commit {
     pub manifests: Vec<Option<u32>>,
     /// Whether all hosts copy it to the file system that they share.
     pub drains: bool,
+    /// Where the hosts keep it.
+    pub level: Level,
 }
 
 /// A generation that is being written.
@@ -69,6 +72,8 @@ pub struct Opened {
     pub life: u64,
     /// Whether all hosts are to copy it to the file system that they share.
     pub drains: bool,
+    /// Where the hosts are to keep it.
+    pub level: Level,
 }
 
 /// Members and generations.
@@ -85,7 +90,7 @@ pub struct Charter {
     pub last: Generation,
     /// The generation that is being written.
     pub open: Option<Opened>,
-    /// The newest committed generations, the newest first; at most [`COMMITS_KEPT`].
+    /// The newest committed generations of each level, the newest first; at most [`COMMITS_MAX`].
     pub commits: Vec<Commit>,
     /// The newest start of the program, if it was ever started with the library.
     pub start: Option<Box<Start>>,
@@ -164,9 +169,13 @@ pub enum Change {
         life: u64,
         /// Whether all hosts are to copy it to the file system that they share.
         drains: bool,
+        /// Where the hosts are to keep it.
+        level: Level,
     },
-    /// The open generation is whole.
-    Commit(Commit),
+    /// The open generation is whole, and of those before it so many are kept.
+    Commit(Commit, Keep),
+    /// A committed generation is not kept any more.
+    Free(Generation),
     /// The open generation will not be.
     Abort(Generation),
     /// Another incarnation stands at a place.
@@ -192,8 +201,11 @@ pub enum Rejected {
     /// What this run has handed over is not saved any more: the program was started anew.
     #[error("run {0} of the program is over")]
     Over(u64),
-    /// Another generation was committed since the program was told what to go on from.
-    #[error("a generation was committed meanwhile")]
+    /// It is the newest of its level, or what a program that has saved nothing yet goes on from.
+    #[error("generation {} is still needed", .0.0)]
+    Needed(Generation),
+    /// Another generation was committed, or this one freed, since the program was told what to go on from.
+    #[error("a generation was committed or freed meanwhile")]
     Stale,
 }
 
@@ -216,7 +228,7 @@ impl Charter {
                 && commit.generation <= self.last
         };
         self.members.len() == hosts
-            && self.commits.len() <= COMMITS_KEPT
+            && self.commits.len() <= COMMITS_MAX
             && self.commits.iter().all(is_whole)
             && self.commits.is_sorted_by(|newer, older| newer.generation > older.generation)
             && self.open.is_none_or(|open| open.coordinator < hosts)
@@ -226,6 +238,11 @@ impl Charter {
     /// The newest generation that is whole.
     pub fn newest(&self) -> Option<&Commit> {
         self.commits.first()
+    }
+
+    /// The newest generation of a level that is whole.
+    pub fn newest_of(&self, level: Level) -> Option<&Commit> {
+        self.commits.iter().find(|commit| commit.level == level)
     }
 
     /// The commit of a generation that is kept.
@@ -250,6 +267,19 @@ impl Charter {
             || generation > self.last
     }
 
+    /// Whether a generation must be kept: the newest, the newest of each level, and what a program goes on from that has
+    /// saved nothing since.
+    pub fn needs(&self, generation: Generation) -> bool {
+        let is = |commit: Option<&Commit>| commit.is_some_and(|of| of.generation == generation);
+        let is_gone_on_from = self.begun().is_some_and(|(start, origin)| {
+            let has_saved = self.newest().is_some_and(|newest| newest.reached.run >= start.run);
+            origin.generation == Some(generation) && !has_saved
+        });
+        is(self.newest())
+            || [Level::Memory, Level::Disk].iter().any(|level| is(self.newest_of(*level)))
+            || is_gone_on_from
+    }
+
     /// The charter with a change.
     ///
     /// # Errors
@@ -258,7 +288,7 @@ impl Charter {
         let mut charter = self.clone();
         match change {
             Change::Nothing => {}
-            Change::Begin { reached, coordinator, life, drains } => {
+            Change::Begin { reached, coordinator, life, drains, level } => {
                 if let Some(open) = charter.open {
                     return Err(Rejected::Busy(open.generation));
                 }
@@ -275,12 +305,19 @@ impl Charter {
                     coordinator: *coordinator,
                     life: *life,
                     drains: *drains,
+                    level: *level,
                 });
             }
-            Change::Commit(commit) => {
+            Change::Commit(commit, keep) => {
                 charter.close(commit.generation)?;
                 charter.commits.insert(0, commit.clone());
-                charter.commits.truncate(COMMITS_KEPT);
+                keep.trim(&mut charter.commits);
+            }
+            Change::Free(generation) => {
+                if self.needs(*generation) {
+                    return Err(Rejected::Needed(*generation));
+                }
+                charter.commits.retain(|commit| commit.generation != *generation);
             }
             Change::Abort(generation) => charter.close(*generation)?,
             Change::Admit { place, incarnation } => {
@@ -300,7 +337,12 @@ impl Charter {
     fn join(&mut self, join: &Join) -> Result<(), Rejected> {
         let newest = self.newest_number();
         let is_stale = |joined: Joined| joined.told.is_some_and(|told| told.newest != newest);
-        if join.found.newest != newest || is_stale(join.joined) {
+        // What was found may have been freed since.
+        let is_gone = |generation| self.commit_of(generation).is_none();
+        if join.found.newest != newest
+            || is_stale(join.joined)
+            || join.found.generation.is_some_and(is_gone)
+        {
             return Err(Rejected::Stale);
         }
         let undecided = self.start.clone().filter(|start| start.origin.is_none());
@@ -368,16 +410,16 @@ mod tests {
 
     fn begin(run: u64) -> Change {
         let reached = Reached { run, step: 1 };
-        Change::Begin { reached, coordinator: 0, life: 1, drains: true }
+        Change::Begin { reached, coordinator: 0, life: 1, drains: true, level: Level::Disk }
     }
 
     fn committed(charter: &Charter, run: u64) -> Charter {
         let opened = charter.changed(&begin(run)).unwrap();
-        let Opened { generation, reached, version, drains, .. } = opened.open.unwrap();
+        let Opened { generation, reached, version, drains, level, .. } = opened.open.unwrap();
         assert!(drains, "who begins it says that it is drained");
         let (lens, manifests) = (vec![0; 2], vec![Some(0); 2]);
-        let commit = Commit { generation, reached, version, lens, manifests, drains };
-        opened.changed(&Change::Commit(commit)).unwrap()
+        let commit = Commit { generation, reached, version, lens, manifests, drains, level };
+        opened.changed(&Change::Commit(commit, Keep::DEFAULT)).unwrap()
     }
 
     #[test]
@@ -422,5 +464,39 @@ mod tests {
         // More was committed meanwhile: it has no part in what begins next.
         let next = committed(&next, 3).changed(&joining(0, Some(3), None)).unwrap();
         assert_eq!(next.changed(&joining(1, Some(3), Some(told))), Err(Rejected::Stale));
+    }
+
+    #[test]
+    fn the_newest_of_a_level_and_what_is_gone_on_from_are_not_freed() {
+        let charter = Charter::founding(vec![Incarnation(1), Incarnation(2)]);
+        let mut charter = committed(&committed(&committed(&charter, 1), 1), 1);
+        charter.commits[0].level = Level::Memory;
+        let numbers = |charter: &Charter| -> Vec<u64> {
+            charter.commits.iter().map(|commit| commit.generation.0).collect()
+        };
+        let mut both = charter.clone();
+        both.commits.insert(1, Commit { level: Level::Memory, ..both.commits[1].clone() });
+        both.commits[1].generation = Generation(2);
+        both.commits[2].generation = Generation(1);
+        assert_eq!(numbers(&charter), [3, 2]);
+        let needed = |number| Err(Rejected::Needed(Generation(number)));
+        assert_eq!(charter.changed(&Change::Free(Generation(3))), needed(3));
+        assert_eq!(charter.changed(&Change::Free(Generation(2))), needed(2));
+        assert_eq!(numbers(&both.changed(&Change::Free(Generation(2))).unwrap()), [3, 1]);
+        // A program was told to go on from it.
+        let reached = Reached { run: 1, step: 1 };
+        let (generation, newest) = (Some(Generation(2)), Some(Generation(3)));
+        let told = Origin { generation, reached, newest };
+        let joined = |place: u64| Joined { program: 10 + place, told: Some(told) };
+        let start = Start {
+            run: 2,
+            ranks: 2,
+            joined: vec![Some(joined(0)), Some(joined(1))],
+            origin: Some(told),
+        };
+        both.start = Some(Box::new(start));
+        assert_eq!(both.changed(&Change::Free(Generation(2))), needed(2));
+        let saved = committed(&both, 2);
+        assert_eq!(numbers(&saved), [4, 3, 1]);
     }
 }

@@ -8,8 +8,11 @@ mod control;
 mod draining;
 mod happened;
 mod job;
+mod levels;
+mod memory;
 mod network;
 mod ranks;
+mod rules;
 mod storage;
 mod work;
 
@@ -26,13 +29,14 @@ use std::time::Instant;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime, in_one_line};
 use rustix::fs::Access;
 
-use crate::charter::{COMMITS_KEPT, Generation};
+use crate::charter::Generation;
 use crate::detection::Patience;
 use crate::exchange::Breaker;
 use crate::geometry::Geometry;
 use crate::increment::Hash;
 use crate::journal::Journal;
 use crate::layout::Layout;
+use crate::levels::Level;
 use crate::link::Wanted;
 use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
 use crate::pace::{Effort, Pace};
@@ -50,8 +54,13 @@ use draining::Draining;
 use happened::Watched;
 pub use happened::{Happened, Observer, What};
 pub use job::{JobFile, JobFileError};
+use levels::Levels;
+pub use levels::{LevelOptions, LevelStatus};
+use memory::Memory;
+pub use memory::{MemoryOptions, memory_available};
 use network::Network;
 use ranks::{FromRank, Part, Waiting};
+pub use rules::{DiskRules, MemoryRules, Rules, RulesError};
 use storage::Storage;
 use work::{Base, Carried, Started, Working};
 
@@ -91,6 +100,10 @@ pub struct DaemonOptions {
     pub room_for: Option<Bytes>,
     /// How generations are copied to a file system that all hosts share, if they are.
     pub drain: Option<DrainOptions>,
+    /// Where generations are kept, how many, and for how long.
+    pub levels: LevelOptions,
+    /// Whether the daemon ends with its standard input: whoever started it holds the other end.
+    pub ends_with_input: bool,
 }
 
 /// Why a daemon does not run.
@@ -136,6 +149,25 @@ pub enum DaemonError {
         /// Octets of all of them, parity included.
         needed: Bytes,
     },
+    /// What is to be memory is a disk.
+    #[error("`{path}` is not in memory: it has to be on a `tmpfs`")]
+    NoMemory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is not so much memory.
+    #[error("`{path}` has room for {room}, and generations in memory were given {asked}")]
+    Memory {
+        /// The directory.
+        path: PathBuf,
+        /// What fits, what is there already included.
+        room: Bytes,
+        /// What was asked for.
+        asked: Bytes,
+    },
+    /// What is in memory at the end does not fit the disk.
+    #[error("at its end, {0}")]
+    WriteDown(String),
     /// The group was founded before, without what was in this directory.
     #[error(
         "the group of this job lives already: a host that lost its directory asks to be admitted"
@@ -176,6 +208,8 @@ enum Input {
     },
     /// A rank of the program on this host says something.
     Rank(Connection, FromRank),
+    /// The daemon is to end.
+    End,
 }
 
 struct Daemon {
@@ -202,6 +236,7 @@ struct Daemon {
     stopped: Option<(u64, Nanos)>,
     progress: Progress,
     draining: Option<Draining>,
+    levels: Levels,
     observer: Observer,
     watched: Watched,
     /// Programs without the library that begin anew, and the generation that they insist on.
@@ -212,7 +247,7 @@ struct Daemon {
     trouble: Option<String>,
 }
 
-/// Runs a daemon until the process ends, and tells what happens.
+/// Runs a daemon until the process ends, or standard input if it is to end with it, and tells what happens.
 ///
 /// # Errors
 /// When its directory cannot be used, or it cannot listen.
@@ -223,7 +258,13 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let layout = options.job.layout();
     let me = options.place;
     assert!(me < layout.hosts(), "the place is one of the job's");
-    let mut storage = Storage::open(&options.directory)?;
+    std::fs::create_dir_all(&options.directory).map_err(|source| {
+        let path = options.directory.clone();
+        DaemonError::Directory { path, source }
+    })?;
+    let memory = options.levels.memory.as_ref();
+    let memory = memory.map(|memory| Memory::open(memory, &options.directory)).transpose()?;
+    let mut storage = Storage::open(&options.directory, memory)?;
     let unusable = |source| DaemonError::Directory { path: options.directory.clone(), source };
     let (journal, vote) = Journal::open(&mut storage).map_err(unusable)?;
     storage.reserve_votes().map_err(unusable)?;
@@ -245,6 +286,10 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let network = Network::start(&options.job, me, pace, listeners, &inputs);
     ranks::forget_fetched(&options.directory).map_err(unusable)?;
     ranks::listen(&options.directory, &inputs, &network)?;
+    if options.ends_with_input {
+        let inputs = inputs.clone();
+        thread::spawn(move || end_with_input(&inputs));
+    }
     let life = storage::random();
     let member_options = MemberOptions {
         place: me,
@@ -253,6 +298,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
         life,
         patience: Patience::DEFAULT,
         save_timeout: SAVE_TIMEOUT,
+        keep: options.levels.keep,
         is_founding: options.is_founding,
     };
     let mut member = Member::new(SimTime::START, member_options, vote, prepared);
@@ -277,6 +323,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
         stopped: None,
         progress: Progress::new(options.stalled_after),
         draining: options.drain.clone().map(|drain| Draining::new(drain, effort)),
+        levels: Levels::new(options.levels.clone()),
         observer,
         watched: Watched::default(),
         restarts: Vec::new(),
@@ -288,8 +335,12 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     daemon.turns(&incoming)
 }
 
-/// Generations of a host that are there at once at most: the two that are committed, and the one that is being written.
-const GENERATIONS_AT_ONCE: u64 = COMMITS_KEPT as u64 + 1;
+/// What is written there means nothing; that it cannot be read is its end, too.
+fn end_with_input(inputs: &SyncSender<Input>) {
+    drop(io::copy(&mut io::stdin(), &mut io::sink()));
+    // The daemon may be at its end.
+    drop(inputs.send(Input::End));
+}
 
 /// Whether what is drained can be written where it is to be.
 fn check_drain(options: &DaemonOptions) -> Result<(), DaemonError> {
@@ -299,13 +350,23 @@ fn check_drain(options: &DaemonOptions) -> Result<(), DaemonError> {
     is_usable.map_err(|source| DaemonError::Directory { path: path.clone(), source })
 }
 
-/// Whether what the program is going to save fits the disk, and what is drained of it the file system that all share.
+/// Whether there is the memory that generations are given, and whether what the program is going to save fits it and the
+/// disk, and what is drained of it the file system that all share. On each level the generations that are kept are there
+/// at once with the one that is being written, and the disk takes the newest that is in memory at the end.
 fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonError> {
+    if let Some(memory) = storage.memory() {
+        let path = memory.directory().to_owned();
+        let failed = |source| DaemonError::Directory { path: path.clone(), source };
+        let (room, asked) = (Bytes::new(memory.there().map_err(failed)?), memory.room());
+        if asked > room {
+            return Err(DaemonError::Memory { path, room, asked });
+        }
+    }
     let Some(image) = options.room_for else { return Ok(()) };
     let (layout, hosts) = (options.job.layout(), options.job.layout().hosts() as u64);
-    let check = |path: &Path, used: u64, generations: u64, each: u64| {
-        let failed = |source| DaemonError::Directory { path: path.to_owned(), source };
-        let room = Storage::room(path).map_err(failed)?.saturating_add(used);
+    let check = |path: &Path, room: io::Result<u64>, generations: u64, each: u64| {
+        let room =
+            room.map_err(|source| DaemonError::Directory { path: path.to_owned(), source })?;
         let needed = each.saturating_mul(generations);
         if needed <= room {
             return Ok(());
@@ -315,15 +376,20 @@ fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonEr
     };
     let parity = Geometry::new(layout, options.job.block(), vec![image.get(); layout.hosts()])
         .map_or(0, |geometry| geometry.parity_blocks() * u64::from(geometry.block()));
-    let unusable = |source| DaemonError::Directory { path: options.directory.clone(), source };
-    let used = storage.used().map_err(unusable)?;
-    check(&options.directory, used, GENERATIONS_AT_ONCE, image.get().saturating_add(parity))?;
+    let room = |path: &Path, used: io::Result<u64>| Ok(Storage::room(path)?.saturating_add(used?));
+    let each = image.get().saturating_add(parity);
+    let (path, keep) = (&options.directory, options.levels.keep);
+    let at_once = |kept: u8| u64::from(kept) + 1;
+    if let Some(memory) = storage.memory() {
+        check(memory.directory(), Ok(memory.room().get()), at_once(keep.memory), each)?;
+    }
+    let written_down = u64::from(storage.memory().is_some());
+    check(path, room(path, storage.used()), at_once(keep.disk) + written_down, each)?;
     if let Some(drain) = &options.drain {
         let path = &drain.directory;
-        let unusable = |source| DaemonError::Directory { path: path.clone(), source };
-        let used = storage::used_in(path).map_err(unusable)?;
         let generations = drain.keep as u64 + 1;
-        check(path, used, generations, image.get().saturating_mul(hosts))?;
+        let all = image.get().saturating_mul(hosts);
+        check(path, room(path, storage::used_in(path)), generations, all)?;
     }
     Ok(())
 }
@@ -346,6 +412,7 @@ impl Daemon {
         loop {
             let wait = self.member.next_poll().since(self.now()).to_std();
             match incoming.recv_timeout(wait) {
+                Ok(Input::End) => return self.write_down().map_err(DaemonError::WriteDown),
                 Ok(input) => self.take(input),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -359,6 +426,7 @@ impl Daemon {
                 self.carry_out(task)?;
             }
             self.watch();
+            self.watch_levels();
             self.watch_progress();
         }
     }
@@ -423,29 +491,33 @@ impl Daemon {
                 }
             }
             Input::Rank(connection, said) => self.rank_says(now, connection, said),
+            Input::End => unreachable!("whoever reads inputs ends with it"),
         }
     }
 
     /// This host's part of a generation is on its disk.
     fn saved(&mut self, generation: Generation, mut cost: Cost) {
         let open = self.member.charter().and_then(|charter| charter.open);
-        let step = open.filter(|open| open.generation == generation).map(|open| open.reached.step);
+        let open = open.filter(|open| open.generation == generation);
+        let step = open.map(|open| open.reached.step);
         let stopped = self.stopped.filter(|(of, _)| Some(*of) == step);
         cost.stop_seconds = stopped.map(|(_, stopped)| stopped.as_secs_f64());
         self.cost = Some(cost.clone());
+        if let Some(open) = open {
+            self.level_saved(open.level, &cost);
+        }
         self.observe_job(What::Prepared, cost);
     }
 
     /// Of the hosts that live, the first coordinates.
     fn try_to_save(&mut self) {
         let Some(reached) = self.program.to_save() else { return };
-        let me = self.options.place;
-        let is_first = (0..me).all(|place| self.member.detection().is_dead(place));
         let now = self.now();
-        if !is_first {
+        if !self.is_first_alive() {
             return;
         }
         self.decide_to_drain();
+        self.decide_level();
         match self.member.save(now, reached) {
             Err(SaveError::Busy) => {}
             Ok(()) => self.program.begun(),
@@ -467,11 +539,14 @@ impl Daemon {
             Task::Snapshot { generation, reached } => {
                 self.program.wanted(generation, reached);
             }
-            Task::Write { generation, version, lens, base } => {
-                self.write(generation, version, lens, base);
+            Task::Write { generation, version, level, lens, base } => {
+                self.write(generation, (version, level), lens, base);
             }
             Task::Rebuild { commit, lost } => {
                 let (generation, place) = (commit.generation, self.options.place);
+                if !self.storage.has_any_of(generation) {
+                    self.storage.put(generation, commit.level);
+                }
                 let wanted = Wanted {
                     generation,
                     version: self.version(),
@@ -541,7 +616,7 @@ impl Daemon {
     fn write(
         &mut self,
         generation: Generation,
-        version: u64,
+        (version, level): (u64, Level),
         lens: Vec<u64>,
         base: Option<Generation>,
     ) {
@@ -551,6 +626,7 @@ impl Daemon {
             return;
         };
         self.storage.remove(generation);
+        self.storage.put(generation, level);
         let known = self.hashes.clone();
         let base = base.map(|base| Base {
             generation: base,
@@ -613,6 +689,7 @@ impl Daemon {
             inputs: self.inputs.clone(),
             stored: self.storage.generation(generation),
             rebuilt: self.storage.rebuilt(generation),
+            room: self.storage.room_for(generation),
             is_own,
         };
         thread::spawn(move || {

@@ -20,7 +20,7 @@ pub const GREETING_BYTES: usize = 40;
 const MAGIC: [u8; 4] = *b"mkCK";
 
 /// The version of what is said between daemons.
-pub const PROTOCOL: u16 = 5;
+pub const PROTOCOL: u16 = 6;
 
 /// How long a connection on which nothing comes, not even [`crate::frame::Kind::Idle`], is waited for.
 pub const STALL: Duration = Duration::from_secs(20);

@@ -12,7 +12,7 @@
 //!    so, every host is told to [`Task::Write`] its image, and parity of others: made of the newest generation and
 //!    of what changed since, where all have it and no image has another length.
 //! 3. Every host whose image, parity and manifest are on its disk says so. When all have, the group
-//!    agrees to commit ([`Change::Commit`]), and what is older is [freed](Task::Free).
+//!    agrees to commit ([`Change::Commit`]), and what is one too many of its level is [freed](Task::Free).
 //!
 //! If a host dies, fails or takes too long the group agrees to abort. If the coordinator dies, another
 //! host asks all what they have: what all have is committed, and what all have but those lost hosts
@@ -30,6 +30,7 @@ use meikyo_worlds::Random;
 use crate::charter::{Change, Charter, Commit, Generation, Incarnation, Origin, Reached};
 use crate::detection::{Detection, Patience, Probe};
 use crate::layout::Layout;
+use crate::levels::{Keep, Level};
 use crate::recovery::{Prepared, Restart};
 use crate::register::{Ask, Ballot, Proposal, Vote, majority};
 
@@ -71,6 +72,8 @@ pub struct MemberOptions {
     pub patience: Patience,
     /// How long a generation may take from its begin to its commit.
     pub save_timeout: Nanos,
+    /// How many committed generations are kept.
+    pub keep: Keep,
     /// Whether it founds the group together with the others, when it has no vote.
     pub is_founding: bool,
 }
@@ -89,12 +92,14 @@ pub enum Task {
         /// How far the program has come.
         reached: Reached,
     },
-    /// Write image and parity, and call [`Member::prepared`] when both and the manifest are on the disk.
+    /// Write image and parity, and call [`Member::prepared`] when both and the manifest are where they are kept.
     Write {
         /// The generation that both are of.
         generation: Generation,
         /// The membership version that it is written under.
         version: u64,
+        /// Where it is kept.
+        level: Level,
         /// Octets of the image of each host.
         lens: Vec<u64>,
         /// The generation that all hosts have, and that it is made of by what changed since.
@@ -256,6 +261,10 @@ pub struct Member {
     insisted: Option<Generation>,
     /// Whether the next generation that this host begins is copied to the file system that all share.
     drains_next: bool,
+    /// Where the next generation that this host begins is kept.
+    level_next: Level,
+    /// A committed generation that this host wants to be freed.
+    to_free: Option<Generation>,
     inquiries: u64,
     /// The newest generation that an earlier life of this daemon can have had a part in.
     known_before: Generation,
@@ -301,6 +310,8 @@ impl Member {
             starting: None,
             insisted: None,
             drains_next: false,
+            level_next: Level::Disk,
+            to_free: None,
             inquiries: 0,
             known_before: vote.as_ref().map_or(Generation(0), |vote| vote.charter.last),
             proposals: 0,
@@ -386,13 +397,29 @@ impl Member {
             return Err(SaveError::Busy);
         }
         let drains = std::mem::take(&mut self.drains_next);
-        self.saving = Some(Saving::new(reached, drains, hosts, now + self.options.save_timeout));
+        let kind = (drains, self.level_next);
+        self.saving = Some(Saving::new(reached, kind, hosts, now + self.options.save_timeout));
         Ok(())
     }
 
     /// The next generation that this host begins is copied to the file system that all hosts share.
     pub const fn drain_next(&mut self) {
         self.drains_next = true;
+    }
+
+    /// The generations that this host begins from now on are kept there.
+    pub const fn level_next(&mut self, level: Level) {
+        self.level_next = level;
+    }
+
+    /// A committed generation is to be kept no longer, on any host. What is still [needed](Charter::needs) stays.
+    pub fn free(&mut self, generation: Generation) {
+        let may = |charter: &Charter| {
+            charter.commit_of(generation).is_some() && !charter.needs(generation)
+        };
+        if self.is_member() && self.charter().is_some_and(may) {
+            self.to_free = Some(generation);
+        }
     }
 
     /// A message has come. What is not of this group is ignored.
@@ -527,7 +554,7 @@ impl Member {
     }
 
     fn wanted(&self) -> Option<Change> {
-        let MemberOptions { place, incarnation, life, .. } = self.options;
+        let MemberOptions { place, incarnation, .. } = self.options;
         if self.vote.is_none() {
             let admit = Change::Admit { place, incarnation };
             return self.founding.is_none().then_some(admit);
@@ -537,12 +564,15 @@ impl Member {
         }
         if let Some(saving) = &self.saving
             && self.known.is_some()
-            && let Some(change) = saving.wanted(place, life)
+            && let Some(change) = saving.wanted(&self.options)
         {
             return Some(change);
         }
         if let Some(change) = self.wanted_start() {
             return Some(change);
+        }
+        if let Some(generation) = self.to_free {
+            return Some(Change::Free(generation));
         }
         let is_asked = self.inquiry.as_ref().is_some_and(Inquiry::has_to_read);
         (self.is_to_read || is_asked).then_some(Change::Nothing)

@@ -1,6 +1,6 @@
 //! Which scheme to take: each that fits the group with its predicted cost and what it survives.
 
-use meikyo_units::Nanos;
+use meikyo_units::{Bytes, Nanos};
 use serde::Serialize;
 
 use crate::interval::{self, Risk};
@@ -49,6 +49,28 @@ pub struct Candidate {
     pub unrecoverable_per_year: f64,
 }
 
+/// A level of the chosen scheme: what its checkpoints take, and how often one pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LevelPlan {
+    /// From the stop until it is whole.
+    pub total: Nanos,
+    /// From one to the next.
+    pub interval: Nanos,
+    /// Mean time between the failures that it is for.
+    pub between_failures: Nanos,
+}
+
+/// Both levels of the chosen scheme, where most checkpoints are kept in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LevelsPlan {
+    /// In memory: against every failure that parity makes up for.
+    pub memory: LevelPlan,
+    /// On disk: against the loss of more memory than that.
+    pub disk: LevelPlan,
+    /// What a host gives for one in memory and the next that is being written.
+    pub memory_bytes: Bytes,
+}
+
 /// All schemes that fit, and the one to take.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
@@ -56,6 +78,8 @@ pub struct Plan {
     pub candidates: Vec<Candidate>,
     /// Where the chosen one stands in them; none when none survives what it must.
     pub chosen: Option<usize>,
+    /// What levels would mean for it.
+    pub levels: Option<LevelsPlan>,
 }
 
 const YEAR: Nanos = Nanos::from_secs(31_557_600);
@@ -82,7 +106,38 @@ pub fn plan(wishes: &Wishes, machine: &Machine, load: &Load) -> Plan {
             key(a).0.total_cmp(&key(b).0).then_with(|| key(a).1.cmp(&key(b).1))
         })
         .map(|(at, _)| at);
-    Plan { candidates, chosen }
+    let levels = chosen.and_then(|at| candidates.get(at)).and_then(|candidate| {
+        let layout = Layout::new(candidate.scheme, wishes.group).ok()?;
+        Some(levels(&layout, wishes, machine, load, &candidate.terms))
+    });
+    Plan { candidates, chosen, levels }
+}
+
+/// What is written to memory is bound by the network or by how fast memory is copied.
+fn levels(
+    layout: &Layout,
+    wishes: &Wishes,
+    machine: &Machine,
+    load: &Load,
+    on_disk: &Terms,
+) -> LevelsPlan {
+    let in_memory = Machine { disk: machine.memory, ..*machine };
+    let terms = model::checkpoint(layout, &in_memory, load);
+    let risk = risk(&terms, model::rebuild(layout, &in_memory, load), wishes);
+    let mean = risk.between_failures.as_secs_f64() / interval::BEYOND_PARITY;
+    LevelsPlan {
+        memory: LevelPlan {
+            total: terms.total,
+            interval: interval::daly(&risk),
+            between_failures: risk.between_failures,
+        },
+        disk: LevelPlan {
+            total: on_disk.total,
+            interval: interval::beyond_parity(on_disk.total, wishes.between_failures, wishes.hosts),
+            between_failures: Nanos::from_secs_f64(mean),
+        },
+        memory_bytes: Bytes::new(2 * terms.written.get()),
+    }
 }
 
 fn candidate(layout: &Layout, wishes: &Wishes, machine: &Machine, load: &Load) -> Candidate {
@@ -139,8 +194,6 @@ const fn real(count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use meikyo_units::Bytes;
-
     use super::*;
 
     fn machine() -> Machine {
@@ -200,5 +253,23 @@ mod tests {
         // A code with two parity blocks is safer by far, a copy safer by what has to coincide.
         assert!(plan.candidates[2].unrecoverable_per_year < expected / 1_000.0);
         assert!(plan.candidates[0].unrecoverable_per_year < expected);
+    }
+
+    #[test]
+    fn memory_is_not_bound_by_disks_and_disks_get_what_memory_does_not_survive() {
+        let machine = Machine { link: "1180MB/s".parse().unwrap(), ..machine() };
+        let plan = plan(&wishes(1), &machine, &LOAD);
+        let LevelsPlan { memory, disk, memory_bytes } = plan.levels.unwrap();
+        // 8 GB and a seventh of it as parity, twice; on a disk of 500 MB/s that takes 18.3 s.
+        assert!(memory_bytes.get().abs_diff(18_285_714_286) < 10_000_000, "{memory_bytes}");
+        assert!((disk.total.as_secs_f64() - 18.3).abs() < 0.2, "{}", disk.total);
+        // 8 GB go over the network in 6.8 s, and memory is written in 1.1 s.
+        assert!((memory.total.as_secs_f64() - 6.8).abs() < 0.2, "{}", memory.total);
+        // Young: 5 % of 18.3 s, and 32 hosts of which one fails in a year, 15 % of it beyond parity.
+        let mean_s = 31_557_600.0 / 32.0 / 0.15;
+        let young_s = f64::sqrt(2.0 * 0.05 * 18.3 * mean_s);
+        let off = (disk.interval.as_secs_f64() - young_s).abs() / young_s;
+        assert!(off < 0.02, "{} {young_s}", disk.interval);
+        assert!(memory.interval < disk.interval);
     }
 }

@@ -303,6 +303,11 @@ impl<P, I> Program<P, I> {
         self.to_save = Some(reached);
     }
 
+    /// What was handed over last, if no generation has taken it.
+    pub fn ready(&self) -> Option<&I> {
+        self.ready.as_ref().map(|(_, image)| image)
+    }
+
     /// A program without the library begins anew: what an earlier run has handed over is not of this one.
     pub fn forget(&mut self) {
         self.ready = None;

@@ -16,8 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use meikyo_checkpoint::daemon::{self, Answer, DaemonOptions, JobFile, Request, Status, ask};
+use meikyo_checkpoint::daemon::{
+    self, Answer, DaemonOptions, JobFile, LevelOptions, MemoryOptions, Request, Status, ask,
+};
+use meikyo_checkpoint::levels::{Keep, Level};
 use meikyo_checkpoint::tls::JobKey;
+use meikyo_units::{Bytes, Nanos};
 use meikyo_worlds::Random;
 
 /// Longest that anything may take on a loaded machine.
@@ -39,18 +43,43 @@ fn a_daemon() {
         cpu_share: None,
         room_for: None,
         drain: None,
+        levels: levels(),
+        ends_with_input: std::env::var_os("MEIKYO_TEST_WITH_INPUT").is_some(),
     };
     daemon::run(options, Box::new(|_| {})).unwrap();
 }
 
+/// On disk, or as the environment says: keep in memory and on disk, and the time between two on disk.
+fn levels() -> LevelOptions {
+    let mut levels = LevelOptions::on_disk(Nanos::from_secs(86_400));
+    let Ok(text) = std::env::var("MEIKYO_TEST_LEVELS") else { return levels };
+    let (directory, rules) = text.split_once('|').unwrap();
+    let [memory, disk, every_s]: [u64; 3] =
+        rules.split(' ').map(|word| word.parse().unwrap()).collect::<Vec<_>>().try_into().unwrap();
+    levels.keep = Keep { memory: memory.try_into().unwrap(), disk: disk.try_into().unwrap() };
+    levels.disk_every = Some(Nanos::from_secs(every_s));
+    let directory = PathBuf::from(directory);
+    levels.memory = Some(MemoryOptions { directory, room: Bytes::new(MEMORY_BYTES) });
+    levels
+}
+
+/// What a host gives to generations in memory: four of them, about 480 kB each.
+const MEMORY_BYTES: u64 = 2 << 20;
+
 /// A group of daemons; all are killed when it is dropped.
 struct Group {
     home: tempfile::TempDir,
+    /// Memory of the hosts, and rules of its levels.
+    memory: Option<(tempfile::TempDir, &'static str)>,
     daemons: Vec<Option<Child>>,
 }
 
 impl Group {
     fn start(scheme: &str, hosts: usize) -> Self {
+        Self::start_with(scheme, hosts, None)
+    }
+
+    fn start_with(scheme: &str, hosts: usize, rules: Option<&'static str>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let key = JobKey::generate().unwrap();
         let mut private = fs::OpenOptions::new();
@@ -67,7 +96,8 @@ impl Group {
         }
         fs::write(home.path().join("job.toml"), job).unwrap();
         drop(ports);
-        let mut group = Self { home, daemons: (0..hosts).map(|_| None).collect() };
+        let memory = rules.map(|rules| (tempfile::tempdir_in("/dev/shm").unwrap(), rules));
+        let mut group = Self { home, memory, daemons: (0..hosts).map(|_| None).collect() };
         for host in 0..hosts {
             group.run(host, true);
         }
@@ -78,8 +108,27 @@ impl Group {
         self.home.path().join(format!("host{host}"))
     }
 
+    /// The memory of a host, which goes with it.
+    fn memory(&self, host: usize) -> PathBuf {
+        self.memory.as_ref().unwrap().0.path().join(host.to_string())
+    }
+
+    /// A host loses its power: its daemon, and what was in its memory.
+    fn cut_power(&mut self, host: usize) {
+        self.kill(host);
+        fs::remove_dir_all(self.memory(host)).unwrap();
+    }
+
     fn run(&mut self, host: usize, founding: bool) {
-        let child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        if let Some((_, rules)) = &self.memory {
+            let memory = self.memory(host);
+            fs::create_dir_all(&memory).unwrap();
+            command.env("MEIKYO_TEST_LEVELS", format!("{}|{rules}", memory.display()));
+            command.env("MEIKYO_TEST_WITH_INPUT", "yes");
+            command.stdin(Stdio::piped());
+        }
+        let child = command
             .args(["--exact", "a_daemon", "--nocapture"])
             .env("MEIKYO_TEST_JOB", self.home.path().join("job.toml"))
             .env("MEIKYO_TEST_PLACE", host.to_string())
@@ -453,6 +502,88 @@ fn a_step_of_an_earlier_run_is_not_taken_for_one_of_this_run() {
     (0..3).for_each(|host| hand(host, 2, 7));
     group.wait_for("it is committed", |status| (status.run, status.step) == (Some(2), Some(7)));
     group.check_as(207, 7);
+}
+
+/// The numbers of the generations that a level keeps.
+fn kept(status: &Status, level: Level) -> Vec<u64> {
+    let level = status.levels.iter().find(|status| status.level == level);
+    level.map(|level| level.kept.clone()).unwrap_or_default()
+}
+
+fn saved(group: &Group, steps: impl IntoIterator<Item = u64>) {
+    for step in steps {
+        group.save(step);
+        group.wait_for("the step is committed", |status| {
+            status.step == Some(step) && status.open.is_none()
+        });
+    }
+}
+
+#[test]
+fn what_is_in_memory_survives_one_host_and_what_is_on_disk_all() {
+    let mut group = Group::start_with("ring", 3, Some("1 2 3600"));
+    group.wait_for("all are members", |status| status.is_member);
+    saved(&group, 1..=3);
+    group.wait_for("the first is on disk and the newest in memory", |status| {
+        kept(status, Level::Disk) == [1] && kept(status, Level::Memory) == [3]
+    });
+    let on_disk = |host: usize| fs::read_dir(group.directory(host).join("generations")).unwrap();
+    assert!((0..3).all(|host| on_disk(host).count() == 1), "it touches the disk");
+    let freed = group.status(1).unwrap().freed.unwrap();
+    assert_eq!(freed, "generation 2 in memory is freed: newer ones are kept");
+    // A daemon that is killed finds its memory again, a host without power gets its part from the others.
+    group.kill(2);
+    group.cut_power(1);
+    group.run(2, false);
+    group.run(1, false);
+    group.wait_for("it has its part again", |status| status.whole.contains(&3));
+    assert_eq!(fs::read_dir(group.directory(1).join("generations")).unwrap().count(), 1);
+    group.check(3);
+    // More than parity makes up for: what is on disk is gone on from.
+    (0..3).for_each(|host| group.cut_power(host));
+    (0..3).for_each(|host| group.run(host, false));
+    group.wait_for("they know that it is lost", |status| {
+        status.is_member && status.committed == Some(3) && status.whole == [1]
+    });
+    group.check(1);
+    saved(&group, 4..=5);
+    group.check(5);
+}
+
+#[test]
+fn a_daemon_that_ends_writes_down_what_is_in_memory_and_leaves_none_behind() {
+    let mut group = Group::start_with("ring", 3, Some("2 1 3600"));
+    group.wait_for("all are members", |status| status.is_member);
+    saved(&group, 1..=4);
+    group.wait_for("two are in memory", |status| kept(status, Level::Memory) == [4, 3]);
+    for host in 0..3 {
+        let mut daemon = group.daemons[host].take().unwrap();
+        drop(daemon.stdin.take());
+        assert!(daemon.wait().unwrap().success());
+        assert_eq!(fs::read_dir(group.memory(host)).unwrap().count(), 0);
+    }
+    (0..3).for_each(|host| group.run(host, false));
+    group.wait_for("all have it", |status| status.is_member && status.whole.contains(&4));
+    group.check(4);
+    // It counts as one in memory, wherever it lies, and goes when newer ones are there.
+    saved(&group, 5..=6);
+    group.wait_for("it is freed", |status| !status.whole.contains(&4));
+    group.check(6);
+}
+
+#[test]
+fn what_has_no_room_in_memory_goes_to_the_disk() {
+    let group = Group::start_with("ring", 3, Some("8 1 3600"));
+    group.wait_for("all are members", |status| status.is_member);
+    // Of eight that are to be kept three have room beside the one that is being written.
+    saved(&group, 1..=12);
+    group.wait_for("the oldest are freed", |status| {
+        let memory = status.levels.iter().find(|status| status.level == Level::Memory).unwrap();
+        memory.bytes <= MEMORY_BYTES * 3 / 4 && (2..=3).contains(&memory.kept.len())
+    });
+    let freed = group.status(2).unwrap().freed.unwrap();
+    assert!(freed.contains("is freed: "), "{freed}");
+    group.check(12);
 }
 
 fn flip(path: &Path) {

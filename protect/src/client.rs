@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meikyo_checkpoint::daemon::{Answer, Begun, Request, socket_of};
+use meikyo_checkpoint::daemon::{Answer, Begun, Request, memory_available, socket_of};
 
 use crate::arrays::{Arrays, Image};
 use crate::error::ClientError;
@@ -179,12 +179,9 @@ impl Client {
     /// left.
     fn has_room(&self, len: usize) -> bool {
         self.copies_ahead.unwrap_or_else(|| {
-            let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-            let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-            let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
             let (_, _, here) = self.joining;
             let all = (len as u64).saturating_mul(here.into());
-            kibibytes.is_some_and(|kibibytes: u64| all <= kibibytes * 1_024 / 2)
+            memory_available().is_ok_and(|available| all <= available.get() / 2)
         })
     }
 

@@ -21,7 +21,9 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use meikyo_checkpoint::daemon::{self, Answer, DaemonOptions, JobFile, Request, Status, ask};
+use meikyo_checkpoint::daemon::{
+    self, Answer, DaemonOptions, JobFile, LevelOptions, Request, Status, ask,
+};
 use meikyo_checkpoint::image::{HEAD_BYTES, Table};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_protect::{
@@ -29,6 +31,7 @@ use meikyo_protect::{
     meikyo_checkpoint_init, meikyo_checkpoint_protect, meikyo_checkpoint_restore,
     meikyo_checkpoint_save,
 };
+use meikyo_units::Nanos;
 use meikyo_worlds::Random;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -51,6 +54,8 @@ fn a_daemon() {
         cpu_share: None,
         room_for: None,
         drain: None,
+        levels: LevelOptions::on_disk(Nanos::from_secs(86_400)),
+        ends_with_input: false,
     };
     daemon::run(options, Box::new(|_| {})).unwrap();
 }

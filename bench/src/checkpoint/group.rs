@@ -353,7 +353,7 @@ fn cpu_seconds() -> f64 {
     Nanos::new(u64::try_from(nanos).expect("a process does not run for centuries")).as_secs_f64()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

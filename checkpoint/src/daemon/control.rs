@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use meikyo_units::{Nanos, SimTime};
 use serde::{Deserialize, Serialize};
 
-use super::{Daemon, Input};
+use super::{Daemon, Input, LevelStatus};
 use crate::charter::{Generation, Reached};
 use crate::detection::Health;
 use crate::image::Array;
@@ -241,6 +241,12 @@ pub struct Status {
     /// How long after the one before a step is copied there.
     #[serde(default)]
     pub drain_every_seconds: Option<f64>,
+    /// The levels that generations are kept on.
+    #[serde(default)]
+    pub levels: Vec<LevelStatus>,
+    /// Which generation was freed last, and why.
+    #[serde(default)]
+    pub freed: Option<String>,
 }
 
 /// What a host has of a generation.
@@ -574,10 +580,12 @@ impl Daemon {
                 .as_ref()
                 .and_then(|draining| draining.interval(self.layout.hosts()))
                 .map(Nanos::as_secs_f64),
+            levels: self.level_statuses(),
+            freed: self.levels.freed(),
         }
     }
 
-    fn stored_parts(&self, lens: &[u64]) -> Vec<StoredPart> {
+    pub(super) fn stored_parts(&self, lens: &[u64]) -> Vec<StoredPart> {
         let geometry = self.geometry(lens.to_vec());
         let part = |image_bytes: &u64| StoredPart {
             image_bytes: *image_bytes,

@@ -13,16 +13,9 @@ use meikyo_units::{BitsPerSecond, Nanos, SimTime, in_one_line};
 use super::{Daemon, Input, What, now};
 use crate::charter::{Commit, Generation};
 use crate::drain;
-use crate::interval::{Risk, daly};
+use crate::interval::beyond_parity;
 use crate::pace::{Effort, Pace};
 use crate::shelf::Stored;
-
-/// Of all failures, so many take more hosts than parity makes up for: Moody et al. (SC 2010) found that 85 % could be
-/// recovered from without the shared file system.
-const BEYOND_PARITY: f64 = 0.15;
-
-/// The part of its speed that a program loses while something is drained behind it.
-const INTERFERENCE: f64 = 0.05;
 
 /// How generations are drained.
 #[derive(Debug, Clone)]
@@ -65,14 +58,8 @@ impl Draining {
 
     /// From one to the next, as far as anything is known.
     pub(super) fn interval(&self, hosts: usize) -> Option<Nanos> {
-        let best = || {
-            let took = self.took?;
-            let cost = Nanos::from_secs_f64(took.as_secs_f64() * INTERFERENCE);
-            let mean = self.options.between_failures.as_secs_f64() / real(hosts) / BEYOND_PARITY;
-            let between_failures = Nanos::from_secs_f64(mean);
-            Some(daly(&Risk { cost, restart: Nanos::ZERO, between_failures }).max(took))
-        };
-        self.options.every.or_else(best)
+        let best = |took| beyond_parity(took, self.options.between_failures, hosts);
+        self.options.every.or_else(|| self.took.map(best))
     }
 
     fn is_due(&self, now: SimTime, hosts: usize) -> bool {
@@ -82,10 +69,6 @@ impl Draining {
         };
         !self.is_busy && self.last.is_none_or(|(_, last)| is_over(last))
     }
-}
-
-fn real(count: usize) -> f64 {
-    f64::from(u32::try_from(count).expect("a group has at most 64 hosts"))
 }
 
 impl Daemon {

@@ -35,6 +35,8 @@ pub enum What {
     Drained,
     /// It could not be written there.
     NotDrained,
+    /// A generation is not kept any more.
+    Freed,
 }
 
 impl What {
@@ -52,6 +54,7 @@ impl What {
             Self::Stalled => "checkpoint_stalled",
             Self::Drained => "checkpoint_drained",
             Self::NotDrained => "checkpoint_not_drained",
+            Self::Freed => "checkpoint_freed",
         }
     }
 }
@@ -125,11 +128,18 @@ impl Daemon {
         }
         self.watched.open = open.map(|open| (open, now));
         let (me, commits) = (self.options.place, charter.commits.clone());
+        let has_committed =
+            |generation| commits.iter().any(|commit| commit.generation == generation);
+        if let Some((ended, _)) = before
+            && !has_committed(ended.generation)
+        {
+            self.level_gave_up(ended.level);
+        }
         if let Some((ended, since)) = before
             && self.tells_of(ended.coordinator)
         {
             let (generation, span) = (ended.generation, now.since(since));
-            let is_committed = commits.iter().any(|commit| commit.generation == generation);
+            let is_committed = has_committed(generation);
             let reason = self.watched.reason.take().filter(|(of, _)| *of == generation);
             let (what, text) = if is_committed {
                 (What::Committed, format!("step {} is safe", ended.reached.step))

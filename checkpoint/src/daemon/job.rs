@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use meikyo_units::Bytes;
 use serde::Deserialize;
 
+use super::rules::{DiskRules, MemoryRules, Rules};
 use crate::geometry::{BLOCK_DEFAULT, BLOCK_MAX, BLOCK_MIN, GeometryError};
 use crate::layout::{Layout, LayoutError, ParseSchemeError, Scheme};
 use crate::tls::{JobKey, KeyError};
@@ -80,6 +81,10 @@ struct Text {
     scheme: String,
     block: Option<Bytes>,
     key: PathBuf,
+    #[serde(default)]
+    memory: MemoryRules,
+    #[serde(default)]
+    disk: DiskRules,
     hosts: Vec<HostText>,
 }
 
@@ -98,6 +103,7 @@ pub struct JobFile {
     key: JobKey,
     names: Vec<String>,
     addresses: Vec<Vec<SocketAddr>>,
+    rules: Rules,
 }
 
 impl JobFile {
@@ -135,7 +141,8 @@ impl JobFile {
         let key = load_key(&path.parent().unwrap_or_else(|| Path::new("")).join(text.key))?;
         let (names, addresses) =
             text.hosts.into_iter().map(|host| (host.name, host.addresses)).unzip();
-        Ok(Self { layout, block, key, names, addresses })
+        let rules = Rules { memory: text.memory, disk: text.disk };
+        Ok(Self { layout, block, key, names, addresses, rules })
     }
 
     /// The group's geometry.
@@ -156,6 +163,11 @@ impl JobFile {
     /// The hosts' names, by place.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Where generations are kept, how many, and for how long, as far as the file says so.
+    pub const fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// A number that follows from what must be the same on all hosts: scheme, block, and the hosts' names in
@@ -187,6 +199,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
+    use meikyo_units::Nanos;
+
     use super::*;
 
     fn load(job: &str, mode: u32) -> Result<JobFile, JobFileError> {
@@ -206,6 +220,11 @@ mod tests {
         assert_eq!(job.names(), ["node1", "node2", "node3"]);
         assert_eq!((job.layout().scheme(), job.block()), (Scheme::Ring, 256 << 10));
         assert!(job.addresses().iter().all(|links| links.len() == 2));
+        let levels = job.rules().clone().options(Nanos::from_secs(1)).unwrap();
+        assert_eq!((levels.memory.map(|memory| memory.room), levels.keep.disk), (None, 3));
+        let with_memory = example.replace("# [memory]", "[memory]").replace("# room", "room");
+        let job = load(&with_memory, 0o600).unwrap();
+        assert_eq!(job.rules().memory.room, Some(Bytes::new(8 << 30)));
         let refused = load(example, 0o644).unwrap_err();
         assert!(refused.to_string().ends_with("can be read by others: `chmod 600` it"));
     }

@@ -1,6 +1,6 @@
-//! A daemon's directory: who it is, its votes, its generations.
+//! A daemon's directory: who it is, its votes, its generations; and those that are kept in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,9 +10,11 @@ use std::thread;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 use super::DaemonError;
+use super::memory::Memory;
 use crate::charter::{Generation, Incarnation};
 use crate::journal::{FILE_BYTES_MAX, Files, NAMES};
 use crate::layout::Layout;
+use crate::levels::Level;
 use crate::recovery::Prepared;
 use crate::shelf::{OpenStoredError, Stored, sync_directory};
 
@@ -40,6 +42,10 @@ const FREED: &str = ".freed";
 
 pub(super) struct Storage {
     directory: PathBuf,
+    /// Where generations in memory are, if any are.
+    memory: Option<Memory>,
+    /// Generations that are there and not in the directory.
+    in_memory: BTreeSet<Generation>,
 }
 
 /// A number that no other start of a daemon has.
@@ -52,10 +58,10 @@ pub(super) fn random() -> u64 {
 }
 
 impl Storage {
-    pub(super) fn open(directory: &Path) -> Result<Self, DaemonError> {
+    pub(super) fn open(directory: &Path, memory: Option<Memory>) -> Result<Self, DaemonError> {
         let unusable = |source| DaemonError::Directory { path: directory.to_owned(), source };
         crate::shelf::create_directory(&directory.join(GENERATIONS)).map_err(unusable)?;
-        Ok(Self { directory: directory.to_owned() })
+        Ok(Self { directory: directory.to_owned(), memory, in_memory: BTreeSet::new() })
     }
 
     /// Who this is: what the directory says, or somebody new. A directory without a vote has forgotten what
@@ -96,7 +102,15 @@ impl Storage {
         Ok(state.f_bavail.saturating_mul(state.f_frsize))
     }
 
-    /// Octets of all generations, whole or not.
+    /// Octets that still fit where a generation lies.
+    pub(super) fn room_for(&self, generation: Generation) -> io::Result<u64> {
+        match &self.memory {
+            Some(memory) if self.is_in_memory(generation) => memory.left(),
+            _ => Self::room(&self.directory),
+        }
+    }
+
+    /// Octets of all generations on the disk, whole or not.
     pub(super) fn used(&self) -> io::Result<u64> {
         used_in(&self.directory.join(GENERATIONS))
     }
@@ -106,38 +120,65 @@ impl Storage {
         Ok(fs::read_dir(self.directory.join(GENERATIONS))?.next().is_some())
     }
 
+    /// Generations in memory, if any are kept there.
+    pub(super) const fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
+    /// Whether a generation lies in memory.
+    pub(super) fn is_in_memory(&self, generation: Generation) -> bool {
+        self.in_memory.contains(&generation)
+    }
+
+    /// A generation is about to be written on this level: on the disk, where this host keeps none in memory.
+    pub(super) fn put(&mut self, generation: Generation, level: Level) {
+        if level == Level::Memory && self.memory.is_some() {
+            self.in_memory.insert(generation);
+        } else {
+            self.in_memory.remove(&generation);
+        }
+    }
+
+    /// Whether there is anything of a generation on this host, whole or not.
+    pub(super) fn has_any_of(&self, generation: Generation) -> bool {
+        let is_there = |home: PathBuf| {
+            ["", ASIDE].iter().any(|ending| home.join(name_of(generation, ending)).exists())
+        };
+        self.homes().any(is_there)
+    }
+
+    /// The directories that generations are in, the disk's first.
+    fn homes(&self) -> impl Iterator<Item = PathBuf> {
+        let memory = self.memory.as_ref().map(|memory| memory.directory().to_owned());
+        [self.directory.join(GENERATIONS)].into_iter().chain(memory)
+    }
+
+    fn home(&self, generation: Generation) -> PathBuf {
+        match &self.memory {
+            Some(memory) if self.is_in_memory(generation) => memory.directory().to_owned(),
+            _ => self.directory.join(GENERATIONS),
+        }
+    }
+
     /// Where a generation lies.
     pub(super) fn generation(&self, generation: Generation) -> PathBuf {
-        self.directory.join(GENERATIONS).join(format!("{:012}", generation.0))
+        self.home(generation).join(name_of(generation, ""))
     }
 
     /// Where a generation is rebuilt, beside what there may be of it.
     pub(super) fn rebuilt(&self, generation: Generation) -> PathBuf {
-        self.beside(generation, REBUILT)
-    }
-
-    fn beside(&self, generation: Generation, ending: &str) -> PathBuf {
-        let mut path = self.generation(generation).into_os_string();
-        path.push(ending);
-        path.into()
+        self.home(generation).join(name_of(generation, REBUILT))
     }
 
     /// Deletes what there is of a generation, the manifest first; files that are large take long, and are
     /// deleted by a thread of their own.
-    pub(super) fn remove(&self, generation: Generation) {
+    pub(super) fn remove(&mut self, generation: Generation) {
         let mut freed = Vec::new();
-        for ending in ["", REBUILT, ASIDE] {
-            let directory = self.beside(generation, ending);
-            // What cannot be deleted takes room, and nothing else: it is tried again at the next start.
-            drop(fs::remove_file(directory.join("manifest")));
-            let to = self.beside(generation, &format!("{FREED}-{:016x}", random()));
-            if fs::rename(&directory, &to).is_ok() {
-                freed.push(to);
-            }
+        for home in self.homes() {
+            freed.extend(set_apart(&home, generation));
         }
-        if !freed.is_empty() {
-            thread::spawn(move || freed.iter().for_each(|path| drop(fs::remove_dir_all(path))));
-        }
+        self.in_memory.remove(&generation);
+        delete_behind(freed);
     }
 
     /// Puts what was rebuilt in the place of what was there, which stays until then.
@@ -159,12 +200,13 @@ impl Storage {
     /// # Errors
     /// When something cannot be read, or is of another job.
     pub(super) fn whole_generations(
-        &self,
+        &mut self,
         layout: &Layout,
         block: u32,
     ) -> Result<BTreeMap<Generation, Prepared>, DaemonError> {
-        let unusable = |source| DaemonError::Directory { path: self.directory.clone(), source };
-        let whole = self.read_generations().map_err(unusable)?;
+        let whole = self
+            .read_generations()
+            .map_err(|source| DaemonError::Directory { path: self.directory.clone(), source })?;
         let other = whole.values().find(|stored| {
             stored.geometry().layout() != layout || stored.geometry().block() != block
         });
@@ -186,57 +228,46 @@ impl Storage {
         Ok(whole.into_iter().map(|(generation, stored)| (generation, prepared(stored))).collect())
     }
 
-    fn read_generations(&self) -> io::Result<BTreeMap<Generation, Stored>> {
-        self.tidy()?;
+    fn read_generations(&mut self) -> io::Result<BTreeMap<Generation, Stored>> {
         let mut whole = BTreeMap::new();
-        for entry in fs::read_dir(self.directory.join(GENERATIONS))? {
-            let entry = entry?;
-            let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            let Some(generation) = number.map(Generation) else { continue };
-            let stored = Stored::open(&self.generation(generation));
-            match stored {
-                // A disk that cannot be read now may be read later: nothing is deleted for it.
-                Err(OpenStoredError::Read { source, .. })
-                    if source.kind() != io::ErrorKind::NotFound =>
-                {
-                    return Err(source);
+        for (place, home) in self.homes().collect::<Vec<_>>().into_iter().enumerate() {
+            tidy(&home)?;
+            for (generation, stored) in read_home(&home)? {
+                if whole.contains_key(&generation) {
+                    // It was being written down when the daemon was killed, and is on the disk.
+                    remove_directory(&home.join(name_of(generation, "")))?;
+                    continue;
                 }
-                Ok(stored) if stored.manifest().generation == generation => {
-                    // Whoever wrote it may have been killed before it was on the disk.
-                    stored.sync()?;
-                    whole.insert(generation, stored);
+                if place > 0 {
+                    self.in_memory.insert(generation);
                 }
-                // The rest may be what others need if it cannot be rebuilt.
-                Err(OpenStoredError::Manifest { .. }) => {
-                    let aside = self.beside(generation, ASIDE);
-                    remove_directory(&aside)?;
-                    fs::rename(self.generation(generation), aside)?;
-                }
-                _ => self.remove(generation),
+                whole.insert(generation, stored);
             }
         }
         Ok(whole)
     }
 
-    /// Ends what a daemon that was killed had begun: deletes what was being deleted or rebuilt, and puts back
-    /// what was set aside and has not been replaced.
-    fn tidy(&self) -> io::Result<()> {
-        let directory = self.directory.join(GENERATIONS);
-        for entry in fs::read_dir(&directory)? {
-            let path = entry?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if name.contains(FREED) || name.ends_with(REBUILT) {
-                fs::remove_dir_all(&path)?;
-            } else if let Some(number) = name.strip_suffix(ASIDE) {
-                let place = directory.join(number);
-                if place.exists() {
-                    fs::remove_dir_all(&path)?;
-                } else {
-                    fs::rename(&path, place)?;
-                }
-            }
+    /// Writes a generation that lies in memory to the disk, where it is from then on.
+    ///
+    /// # Errors
+    /// When the disk does not take it: it stays in memory then.
+    pub(super) fn write_down(&mut self, generation: Generation) -> io::Result<()> {
+        let from = self.generation(generation);
+        let home = self.directory.join(GENERATIONS);
+        let (beside, to) =
+            (home.join(name_of(generation, REBUILT)), home.join(name_of(generation, "")));
+        remove_directory(&beside)?;
+        crate::shelf::create_directory(&beside)?;
+        for entry in fs::read_dir(&from)? {
+            let entry = entry?;
+            let copy = beside.join(entry.file_name());
+            fs::copy(entry.path(), &copy)?;
+            File::open(copy)?.sync_all()?;
         }
-        Ok(())
+        fs::rename(&beside, &to)?;
+        sync_directory(&to)?;
+        self.in_memory.remove(&generation);
+        remove_directory(&from)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -250,6 +281,83 @@ impl Storage {
             Err(error) => Err(error),
         }
     }
+}
+
+fn name_of(generation: Generation, ending: &str) -> String {
+    format!("{:012}{ending}", generation.0)
+}
+
+/// Takes what there is of a generation out of sight; the directories that are to be deleted.
+fn set_apart(home: &Path, generation: Generation) -> Vec<PathBuf> {
+    let mut freed = Vec::new();
+    for ending in ["", REBUILT, ASIDE] {
+        let directory = home.join(name_of(generation, ending));
+        // What cannot be deleted takes room, and nothing else: it is tried again at the next start.
+        drop(fs::remove_file(directory.join("manifest")));
+        let to = home.join(name_of(generation, &format!("{FREED}-{:016x}", random())));
+        if fs::rename(&directory, &to).is_ok() {
+            freed.push(to);
+        }
+    }
+    freed
+}
+
+/// Deletes directories without being waited for.
+fn delete_behind(freed: Vec<PathBuf>) {
+    if !freed.is_empty() {
+        thread::spawn(move || freed.iter().for_each(|path| drop(fs::remove_dir_all(path))));
+    }
+}
+
+/// What is whole in a directory of generations; what is not is deleted, but for what others may need.
+fn read_home(home: &Path) -> io::Result<Vec<(Generation, Stored)>> {
+    let mut whole = Vec::new();
+    for entry in fs::read_dir(home)? {
+        let entry = entry?;
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(generation) = number.map(Generation) else { continue };
+        match Stored::open(&entry.path()) {
+            // A disk that cannot be read now may be read later: nothing is deleted for it.
+            Err(OpenStoredError::Read { source, .. })
+                if source.kind() != io::ErrorKind::NotFound =>
+            {
+                return Err(source);
+            }
+            Ok(stored) if stored.manifest().generation == generation => {
+                // Whoever wrote it may have been killed before it was on the disk.
+                stored.sync()?;
+                whole.push((generation, stored));
+            }
+            // The rest may be what others need if it cannot be rebuilt.
+            Err(OpenStoredError::Manifest { .. }) => {
+                let aside = home.join(name_of(generation, ASIDE));
+                remove_directory(&aside)?;
+                fs::rename(entry.path(), aside)?;
+            }
+            _ => delete_behind(set_apart(home, generation)),
+        }
+    }
+    Ok(whole)
+}
+
+/// Ends what a daemon that was killed had begun: deletes what was being deleted or rebuilt, and puts back
+/// what was set aside and has not been replaced.
+fn tidy(home: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(home)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.contains(FREED) || name.ends_with(REBUILT) {
+            fs::remove_dir_all(&path)?;
+        } else if let Some(number) = name.strip_suffix(ASIDE) {
+            let place = home.join(number);
+            if place.exists() {
+                fs::remove_dir_all(&path)?;
+            } else {
+                fs::rename(&path, place)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Octets of the files in the directories of a directory.
@@ -344,7 +452,7 @@ mod tests {
     #[test]
     fn votes_have_their_room_on_the_disk_whichever_file_they_go_to() {
         let home = tempfile::tempdir().unwrap();
-        let mut storage = Storage::open(home.path()).unwrap();
+        let mut storage = Storage::open(home.path(), None).unwrap();
         let (mut journal, _) = Journal::open(&mut storage).unwrap();
         storage.reserve_votes().unwrap();
         let mut vote = Vote::first(Charter::founding(vec![Incarnation(u64::MAX); 64]));

@@ -64,6 +64,8 @@ pub(super) struct Working {
     pub(super) stored: PathBuf,
     /// Where it is rebuilt.
     pub(super) rebuilt: PathBuf,
+    /// Octets that fit where it lies.
+    pub(super) room: io::Result<u64>,
     /// Whether it is this host that gets something by it.
     pub(super) is_own: bool,
 }
@@ -215,7 +217,7 @@ impl Working {
             + geometry.parity_blocks() * block
             + 5 * (geometry.parity_blocks() + geometry.image_blocks(self.me));
         let above = self.stored.parent().expect("a generation lies in a directory");
-        let room = Storage::room(above).map_err(told)?;
+        let room = *self.room.as_ref().map_err(told)?;
         if room < needed {
             let path = above.display();
             return Err(format!(

@@ -6,12 +6,14 @@ use super::{
     AbortReason, Body, Event, Held, Member, MemberOptions, Prepared, REASON_BYTES_MAX, RESEND, Task,
 };
 use crate::charter::{Change, Commit, Generation, Opened, Reached};
+use crate::levels::{Keep, Level};
 
 /// A generation that this host coordinates.
 #[derive(Debug)]
 pub(super) struct Saving {
     reached: Reached,
     drains: bool,
+    level: Level,
     begun: Option<Opened>,
     /// The life of each host's daemon when it was begun.
     lives: Vec<Option<u64>>,
@@ -26,10 +28,16 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    pub(super) fn new(reached: Reached, drains: bool, hosts: usize, deadline: SimTime) -> Self {
+    pub(super) fn new(
+        reached: Reached,
+        (drains, level): (bool, Level),
+        hosts: usize,
+        deadline: SimTime,
+    ) -> Self {
         Self {
             reached,
             drains,
+            level,
             begun: None,
             lives: vec![None; hosts],
             snapped: vec![None; hosts],
@@ -45,17 +53,18 @@ impl Saving {
         self.reached
     }
 
-    pub(super) fn wanted(&self, coordinator: usize, life: u64) -> Option<Change> {
+    pub(super) fn wanted(&self, options: &MemberOptions) -> Option<Change> {
+        let MemberOptions { place: coordinator, life, keep, .. } = *options;
         let Some(begun) = self.begun else {
-            let Self { reached, drains, .. } = *self;
-            return Some(Change::Begin { reached, coordinator, life, drains });
+            let Self { reached, drains, level, .. } = *self;
+            return Some(Change::Begin { reached, coordinator, life, drains, level });
         };
         if self.failed.is_some() {
             return Some(Change::Abort(begun.generation));
         }
         let manifests: Option<Vec<_>> =
             self.prepared.iter().map(|manifest| manifest.map(Some)).collect();
-        Some(Change::Commit(commit(begun, self.write.clone()?.0, manifests?)))
+        Some(Change::Commit(commit(begun, self.write.clone()?.0, manifests?), keep))
     }
 
     /// What all are told to write, once all have said what they have.
@@ -76,8 +85,8 @@ impl Saving {
 }
 
 const fn commit(opened: Opened, lens: Vec<u64>, manifests: Vec<Option<u32>>) -> Commit {
-    let Opened { generation, reached, version, drains, .. } = opened;
-    Commit { generation, reached, version, lens, manifests, drains }
+    let Opened { generation, reached, version, drains, level, .. } = opened;
+    Commit { generation, reached, version, lens, manifests, drains, level }
 }
 
 /// A generation whose coordinator is gone.
@@ -229,9 +238,10 @@ impl Member {
                 // The version that it was begun under, also where a member was admitted meanwhile:
                 // what is rebuilt later must be the same, octet for octet.
                 let open = self.charter().and_then(|charter| charter.open);
-                let version = open.map_or(0, |open| open.version);
+                let (version, level) =
+                    open.map_or((0, Level::Disk), |open| (open.version, open.level));
                 self.held.insert(generation, Held::Writing { lens: lens.clone() });
-                self.tasks.push_back(Task::Write { generation, version, lens, base });
+                self.tasks.push_back(Task::Write { generation, version, level, lens, base });
                 return;
             }
             Some(Held::Prepared(whole)) => Body::Prepared { generation, manifest: whole.manifest },
@@ -357,8 +367,9 @@ impl Member {
             (0..hosts).filter(|&place| takeover.have[place].is_none()).collect();
         let are_all_dead = silent.iter().all(|&place| self.detection.is_dead(place));
         if are_all_dead || now >= takeover.deadline {
-            let change = decided(takeover, are_all_dead, |missing| {
-                self.options.layout.survives(&missing.iter().copied().collect())
+            let MemberOptions { layout, keep, .. } = self.options;
+            let change = decided(takeover, keep, are_all_dead, |missing| {
+                layout.survives(&missing.iter().copied().collect())
             });
             takeover.wanted = Some(change);
         } else if now >= takeover.resend_at {
@@ -380,7 +391,12 @@ impl Member {
 
 /// What becomes of a generation whose coordinator is gone: it is whole if everybody has all of it, or
 /// everybody but dead hosts that parity makes up for.
-fn decided(takeover: &Takeover, all_answered: bool, survives: impl Fn(&[usize]) -> bool) -> Change {
+fn decided(
+    takeover: &Takeover,
+    keep: Keep,
+    all_answered: bool,
+    survives: impl Fn(&[usize]) -> bool,
+) -> Change {
     let has = |place: usize| takeover.have[place].as_ref().and_then(Option::as_ref);
     let hosts = takeover.have.len();
     let missing: Vec<usize> = (0..hosts).filter(|&place| has(place).is_none()).collect();
@@ -389,7 +405,7 @@ fn decided(takeover: &Takeover, all_answered: bool, survives: impl Fn(&[usize]) 
     match lens {
         Some(lens) if all_answered && silent && survives(&missing) => {
             let manifests = (0..hosts).map(|place| has(place).map(|whole| whole.manifest));
-            Change::Commit(commit(takeover.opened, lens, manifests.collect()))
+            Change::Commit(commit(takeover.opened, lens, manifests.collect()), keep)
         }
         _ => Change::Abort(takeover.opened.generation),
     }

@@ -168,7 +168,16 @@ impl Member {
                 self.saving = None;
                 self.tell(Event::Over(run));
             }
+            (Change::Free(generation), _) if self.to_free == Some(*generation) => {
+                self.to_free = None;
+            }
             (Change::Join(Join { joined: Joined { told: Some(_), .. }, .. }), _) => self.over(),
+            (Change::Join(_), Rejected::Stale) => {
+                // It is found out anew.
+                if let Some(starting) = &mut self.starting {
+                    starting.found = None;
+                }
+            }
             _ => {}
         }
     }

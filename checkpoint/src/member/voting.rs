@@ -166,6 +166,7 @@ impl Member {
 
     fn free_what_is_old(&mut self) {
         let Some((_, charter)) = &self.known else { return };
+        self.to_free = self.to_free.filter(|freed| charter.commit_of(*freed).is_some());
         let is_old = |generation: &Generation| !charter.keeps(*generation);
         let old: Vec<Generation> = self.held.keys().copied().filter(is_old).collect();
         for generation in old {

@@ -1,6 +1,6 @@
 //! One host of a virtual world: its member, its disk, and what it does for the member.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_checkpoint::charter::{Charter, Commit, Generation, Incarnation};
 use meikyo_checkpoint::coding;
@@ -8,6 +8,7 @@ use meikyo_checkpoint::detection::Patience;
 use meikyo_checkpoint::geometry::Geometry;
 use meikyo_checkpoint::journal::{Files, Journal};
 use meikyo_checkpoint::layout::{Layout, Shard};
+use meikyo_checkpoint::levels::{Keep, Level};
 use meikyo_checkpoint::manifest::Manifest;
 use meikyo_checkpoint::member::{Member, MemberOptions, Message};
 use meikyo_checkpoint::program::Program;
@@ -44,10 +45,14 @@ pub(crate) enum Stopped {
     Disk,
 }
 
-/// The disk, and after how many operations its host is killed.
+/// The disk and the memory of a host, and after how many operations it is killed.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     pub(crate) disk: Disk,
+    /// It outlives the daemon, and goes with the power.
+    memory: Disk,
+    /// Generations that are kept in it.
+    in_memory: BTreeSet<Generation>,
     pub(crate) kill_after: Option<u64>,
     pub(crate) operations: u64,
 }
@@ -68,21 +73,53 @@ impl Storage {
     fn write(&mut self, name: &str, octets: &[u8]) -> Result<(), Stopped> {
         for piece in octets.chunks(octets.len().div_ceil(2).max(1)) {
             self.operation()?;
-            self.disk.append(name, piece).map_err(|_| Stopped::Disk)?;
+            self.of_mut(name).append(name, piece).map_err(|_| Stopped::Disk)?;
         }
         if octets.is_empty() {
-            self.disk.append(name, &[]).map_err(|_| Stopped::Disk)?;
+            self.of_mut(name).append(name, &[]).map_err(|_| Stopped::Disk)?;
         }
         self.operation()?;
-        self.disk.sync(name).map_err(|_| Stopped::Disk)
+        self.of_mut(name).sync(name).map_err(|_| Stopped::Disk)
+    }
+
+    fn is_in_memory(&self, name: &str) -> bool {
+        generation_of(name).is_some_and(|generation| self.in_memory.contains(&generation))
+    }
+
+    fn of(&self, name: &str) -> &Disk {
+        if self.is_in_memory(name) { &self.memory } else { &self.disk }
+    }
+
+    fn of_mut(&mut self, name: &str) -> &mut Disk {
+        if self.is_in_memory(name) { &mut self.memory } else { &mut self.disk }
+    }
+
+    /// A generation is about to be written on this level.
+    pub(crate) fn put(&mut self, generation: Generation, level: Level) {
+        if level == Level::Memory {
+            self.in_memory.insert(generation);
+        }
+    }
+
+    /// The power goes: memory is lost. The generations that were whole in it.
+    pub(crate) fn cut_power(&mut self, random: &mut Random) -> Vec<Generation> {
+        let whole = self.whole_in_memory();
+        self.disk.cut_power(random);
+        self.memory = Disk::new();
+        whole
+    }
+
+    pub(crate) fn whole_in_memory(&self) -> Vec<Generation> {
+        let is_whole = |generation: &Generation| self.manifest(*generation).is_some();
+        self.in_memory.iter().copied().filter(is_whole).collect()
     }
 
     pub(crate) fn free(&mut self, generation: Generation) -> Result<(), Stopped> {
         for part in ["manifest", "image", "parity"] {
             let name = file(generation, part);
-            if self.disk.read(&name).is_ok() {
+            if self.of(&name).read(&name).is_ok() {
                 self.operation()?;
-                self.disk.remove(&name).map_err(|_| Stopped::Disk)?;
+                self.of_mut(&name).remove(&name).map_err(|_| Stopped::Disk)?;
             }
         }
         Ok(())
@@ -91,22 +128,23 @@ impl Storage {
     /// The manifest of a generation that is whole. A manifest that was removed can be there again after a
     /// power cut, without what was removed after it.
     pub(crate) fn manifest(&self, generation: Generation) -> Option<(Manifest, Geometry, u32)> {
-        let octets = self.disk.read(&file(generation, "manifest")).ok()?;
+        let disk = self.of(&file(generation, "manifest"));
+        let octets = disk.read(&file(generation, "manifest")).ok()?;
         let (manifest, geometry) = Manifest::read(octets).ok()?;
-        self.disk.read(&file(generation, "image")).ok()?;
-        self.disk.read(&file(generation, "parity")).ok()?;
+        disk.read(&file(generation, "image")).ok()?;
+        disk.read(&file(generation, "parity")).ok()?;
         Some((manifest, geometry, Manifest::checksum(octets)))
     }
 
     pub(crate) fn part(&self, generation: Generation, part: &str) -> &[u8] {
-        self.disk.read(&file(generation, part)).unwrap_or_default()
+        let name = file(generation, part);
+        self.of(&name).read(&name).unwrap_or_default()
     }
 
     fn generations(&self) -> Vec<Generation> {
-        let number = |name: &str| Some(Generation(name.split_once('/')?.0.parse().ok()?));
-        let mut all: Vec<Generation> = self.disk.names().filter_map(number).collect();
-        all.dedup();
-        all
+        let names = self.disk.names().chain(self.memory.names());
+        let all: BTreeSet<Generation> = names.filter_map(generation_of).collect();
+        all.into_iter().collect()
     }
 }
 
@@ -123,7 +161,7 @@ impl Files for Storage {
 
     fn sync(&mut self, name: &str) -> Result<(), Stopped> {
         self.operation()?;
-        self.disk.sync(name).map_err(|_| Stopped::Disk)
+        self.of_mut(name).sync(name).map_err(|_| Stopped::Disk)
     }
 
     fn truncate(&mut self, name: &str, len: usize) -> Result<(), Stopped> {
@@ -145,6 +183,11 @@ impl Files for Storage {
 
 fn file(generation: Generation, part: &str) -> String {
     format!("{}/{part}", generation.0)
+}
+
+/// The generation that a file is of.
+fn generation_of(name: &str) -> Option<Generation> {
+    Some(Generation(name.split_once('/')?.0.parse().ok()?))
 }
 
 /// What a generation is written by: membership version, lengths of images, and what it is made of.
@@ -171,6 +214,7 @@ pub(crate) struct Host {
     pub(crate) place: usize,
     pub(crate) layout: Layout,
     pub(crate) incarnation: Incarnation,
+    pub(crate) keep: Keep,
     pub(crate) life: u64,
     pub(crate) storage: Storage,
     pub(crate) daemon: Option<Daemon>,
@@ -213,6 +257,7 @@ impl Host {
             life,
             patience: PATIENCE,
             save_timeout: Nanos::from_millis(2_500),
+            keep: self.keep,
             is_founding: false,
         };
         self.daemon = Some(Daemon {
@@ -370,6 +415,7 @@ impl Host {
 
     pub(crate) fn begin_rebuild(&mut self, commit: Commit) {
         let daemon = self.daemon.as_mut().expect("a task is of a daemon that runs");
+        self.storage.put(commit.generation, commit.level);
         daemon.rebuilding.insert(commit.generation, (commit, BTreeMap::new()));
     }
 

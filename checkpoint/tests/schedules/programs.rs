@@ -137,6 +137,17 @@ impl World {
         self.agenda.add(self.now + span, Happening::Launch);
     }
 
+    /// Ranks that wait on a host are told that they have no part in what others have begun: the program ends for it, and is
+    /// started again.
+    pub(super) fn refused(&mut self, place: usize) {
+        let Some(launch) = &mut self.launch else { return };
+        let waits = |rank: &RankProcess| rank.place == place && rank.state == State::Waiting;
+        if launch.ranks.iter().any(waits) {
+            launch.is_last = false;
+            self.kill_launch();
+        }
+    }
+
     /// A process ends; its daemon sees that only some time later.
     pub(super) fn die(&mut self, number: u64, index: usize) {
         let Some(launch) = self.launch.as_mut().filter(|launch| launch.number == number) else {
@@ -315,6 +326,7 @@ impl World {
 
     /// What the core of a host's program has decided.
     pub(super) fn settle(&mut self, place: usize) -> Result<(), String> {
+        let level = self.level();
         let Some(daemon) = &mut self.hosts[place].daemon else { return Ok(()) };
         while let Some((generation, snapshot)) = daemon.program.snapshot() {
             match snapshot {
@@ -332,6 +344,7 @@ impl World {
             && (0..place).all(|other| daemon.member.detection().is_dead(other))
         {
             use meikyo_checkpoint::member::SaveError;
+            daemon.member.level_next(level);
             match daemon.member.save(self.now, reached) {
                 Err(SaveError::Busy) => {}
                 Ok(()) | Err(_) => daemon.program.begun(),
@@ -379,11 +392,11 @@ impl World {
         let Some(rank) = launch.ranks.iter_mut().find(is_it) else { return Ok(()) };
         rank.state = State::At(origin.reached.step + 1, false);
         rank.program = Some(program);
-        let kept = launch.asked.map(|newest| {
-            self.commits.range(..newest).next_back().map_or(newest, |(older, _)| *older)
-        });
+        let (asked, number) = (launch.asked, launch.number);
+        let kept = self.least_told(asked);
+        let Some(launch) = &mut self.launch else { return Ok(()) };
         if origin.generation < kept {
-            return Err(format!("launch {} goes on from {origin:?}, of {kept:?}", launch.number));
+            return Err(format!("launch {number} goes on from {origin:?}, of {kept:?}"));
         }
         self.seen.older += u64::from(origin.generation < launch.asked);
         match launch.origin {

@@ -32,6 +32,12 @@ pub(crate) struct Seen {
     /// Programs that were told, and joined the next start with that.
     pub(super) joined_again: u64,
     pub(super) left_out: u64,
+    /// Parts of generations that were written to memory.
+    pub(super) in_memory: u64,
+    /// Looks at a generation in memory of which more was lost than parity makes up for.
+    pub(super) memory_beyond_parity: u64,
+    /// Generations that were freed by a rule.
+    pub(super) freed: u64,
 }
 
 impl Seen {
@@ -62,6 +68,9 @@ impl Seen {
             (&mut self.lost_last_steps, other.lost_last_steps),
             (&mut self.joined_again, other.joined_again),
             (&mut self.left_out, other.left_out),
+            (&mut self.in_memory, other.in_memory),
+            (&mut self.memory_beyond_parity, other.memory_beyond_parity),
+            (&mut self.freed, other.freed),
         ];
         for (mine, theirs) in pairs {
             *mine += theirs;
@@ -73,10 +82,21 @@ impl Seen {
         let Self { committed, updates, aborted, taken_over, kills_while_writing, .. } = *self;
         let Self { power_cuts, replaced, rebuilt, stops, cuts, full, refused_saves, .. } = *self;
         let Self { restarts, unconfirmed, launches, killed_launches, begun_launches, .. } = *self;
-        let often = [committed, updates, kills_while_writing, power_cuts, stops, cuts, restarts];
+        let Self { in_memory, memory_beyond_parity, freed, .. } = *self;
+        let often =
+            [in_memory, committed, updates, kills_while_writing, power_cuts, stops, cuts, restarts];
         let programs = [launches, killed_launches, begun_launches];
-        let seldom =
-            [aborted, 20 * taken_over, replaced, rebuilt, full, refused_saves, unconfirmed];
+        let seldom = [
+            memory_beyond_parity,
+            freed,
+            aborted,
+            20 * taken_over,
+            replaced,
+            rebuilt,
+            full,
+            refused_saves,
+            unconfirmed,
+        ];
         often.into_iter().all(|count| count >= histories / 2)
             && seldom.into_iter().all(|count| count >= histories / 20)
             && programs.into_iter().all(|count| count >= histories / 2)

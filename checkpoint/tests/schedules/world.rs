@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_checkpoint::charter::{Charter, Commit, Generation, Incarnation, Reached};
 use meikyo_checkpoint::layout::{Layout, Scheme};
+use meikyo_checkpoint::levels::{Keep, Level};
 use meikyo_checkpoint::member::{Event, Message, Task};
 use meikyo_checkpoint::program::Connection;
 use meikyo_checkpoint::recovery::Restart;
 use meikyo_checkpoint::register::{Ballot, majority};
 use meikyo_units::{Nanos, SimTime};
-use meikyo_worlds::{Agenda, Disk, Random};
+use meikyo_worlds::{Agenda, Random};
 
 use super::hosts::{Host, Packet, Stopped, Storage, image_of, parity_of};
 use super::programs::Launch;
@@ -55,6 +56,8 @@ pub(super) enum Happening {
         to: usize,
     },
     Empty(usize),
+    /// A host wants the oldest generation that is kept to be freed, whether it may be or not.
+    Free(usize),
     Calm,
     /// The program is started on all hosts.
     Launch,
@@ -102,6 +105,13 @@ pub(crate) struct World {
     learned: BTreeMap<Ballot, Charter>,
     /// What was ever committed.
     pub(super) commits: BTreeMap<Generation, Commit>,
+    /// Of generations in memory, the hosts that had all of their part when they lost their memory, and have not rebuilt
+    /// it.
+    wiped: BTreeMap<Generation, BTreeSet<usize>>,
+    /// Generations of which any host has ever lost its memory.
+    ever_wiped: BTreeSet<Generation>,
+    /// Generations that were begun in memory.
+    in_memory: BTreeSet<Generation>,
     digest: u64,
     /// The newest that each host was seen to know.
     noted: Vec<Ballot>,
@@ -124,10 +134,13 @@ impl World {
             _ => Scheme::Ring,
         };
         let layout = Layout::new(scheme, hosts).unwrap();
+        let number = |random: &mut Random| u8::try_from(1 + random.below(3)).unwrap();
+        let keep = Keep { memory: number(&mut random), disk: number(&mut random) };
         let host = |place: usize| Host {
             place,
             layout,
             incarnation: Incarnation(place as u64 + 1),
+            keep,
             life: 0,
             storage: Storage::default(),
             daemon: None,
@@ -152,6 +165,9 @@ impl World {
             step: 0,
             learned: BTreeMap::new(),
             commits: BTreeMap::new(),
+            wiped: BTreeMap::new(),
+            ever_wiped: BTreeSet::new(),
+            in_memory: BTreeSet::new(),
             digest: 0,
             noted: vec![Ballot::default(); hosts],
             next_life: 1,
@@ -179,6 +195,11 @@ impl World {
             let place = world.random.index(hosts);
             let at = SimTime::START + world.random.span(TROUBLED);
             world.agenda.add(at, Happening::Inquire(place));
+        }
+        for _ in 0..world.random.below(4) {
+            let place = world.random.index(hosts);
+            let at = SimTime::START + world.random.span(TROUBLED);
+            world.agenda.add(at, Happening::Free(place));
         }
         world.agenda.add(SimTime::START + TROUBLED, Happening::Calm);
         world
@@ -302,6 +323,7 @@ impl World {
                 self.cut.remove(&(from, to));
             }
             Happening::Empty(place) => self.hosts[place].storage.disk.set_room(None),
+            Happening::Free(place) => self.free_oldest(place)?,
             Happening::Calm => self.calm(),
             Happening::Launch => self.launch(),
             Happening::KillLaunch => self.kill_launch(),
@@ -365,7 +387,8 @@ impl World {
         host.storage.kill_after = None;
         if self.random.once_in(2) {
             self.seen.power_cuts += 1;
-            host.storage.disk.cut_power(&mut self.random);
+            let whole = host.storage.cut_power(&mut self.random);
+            self.wipe(place, whole);
             self.kill_launch();
         }
         let span = MS * 50 + self.random.span(MS * 2_500);
@@ -444,13 +467,18 @@ impl World {
                 self.seen.left_out += 1;
                 let daemon = self.hosts[place].daemon.as_mut();
                 daemon.expect("a task is of a daemon that runs").program.over(program);
+                if self.is_calm {
+                    self.refused(place);
+                }
             }
             Task::Snapshot { generation, .. } => {
                 let life = self.hosts[place].life;
                 let span = self.random.span(MS * 40);
                 self.after(span, Happening::Snapped { place, life, generation });
             }
-            Task::Write { generation, version, lens, base } => {
+            Task::Write { generation, version, level, lens, base } => {
+                self.hosts[place].storage.put(generation, level);
+                self.seen.in_memory += u64::from(level == Level::Memory);
                 let image = self.image_of(place, generation);
                 let Some(told) = self.hosts[place].told_of(base, &image) else {
                     let member = self.hosts[place].member();
@@ -512,10 +540,7 @@ impl World {
             Restart::Lost { .. } => return,
         };
         let is_known = told.is_none_or(|generation| self.commits.contains_key(&generation));
-        // The one before is told where too few hosts answer for the newest.
-        let kept = self.asked[place].map(|newest| {
-            self.commits.range(..newest).next_back().map_or(newest, |(older, _)| *older)
-        });
+        let kept = self.least_told(self.asked[place]);
         if !is_known || told < kept {
             self.wrong = Some(format!("{place} goes on from {told:?}, and had {kept:?} before"));
         }
@@ -563,6 +588,9 @@ impl World {
             };
         }
         let charter = charter.clone();
+        if let Some(open) = charter.open.filter(|open| open.level == Level::Memory) {
+            self.in_memory.insert(open.generation);
+        }
         if let Some((start, origin)) = charter.begun() {
             let is_late = |commit: &&Commit| {
                 Some(commit.generation) > origin.newest && commit.reached.run != start.run
@@ -606,24 +634,91 @@ impl World {
         self.hosts.iter().filter(lacks).map(|host| host.place).collect()
     }
 
-    fn check_recoverable(&self) -> Result<(), String> {
-        let Some((&newest, _)) = self.commits.last_key_value() else { return Ok(()) };
-        let lacking = self.lacking(newest);
-        if self.layout.survives(&lacking) {
-            Ok(())
-        } else {
-            Err(format!("{newest:?} is committed, and {lacking:?} do not have it"))
+    /// The newest generation on disk can be had back whatever has happened; one in memory unless more hosts have lost
+    /// their memory than parity makes up for.
+    fn check_recoverable(&mut self) -> Result<(), String> {
+        let newest_of = |level| {
+            let of_level = self.commits.iter().filter(|(_, commit)| commit.level == level);
+            of_level.map(|(generation, _)| *generation).next_back()
+        };
+        if let Some(newest) = newest_of(Level::Disk) {
+            let lacking = self.lacking(newest);
+            if !self.layout.survives(&lacking) {
+                return Err(format!("{newest:?} is committed, and {lacking:?} do not have it"));
+            }
         }
+        let Some(newest) = newest_of(Level::Memory) else { return Ok(()) };
+        let lacking = self.lacking(newest);
+        let wiped = self.wiped.entry(newest).or_default();
+        // What was rebuilt can be lost another time, and not for this reason.
+        wiped.retain(|place| lacking.contains(place));
+        let unexplained = &lacking - wiped;
+        if !self.layout.survives(&unexplained) {
+            let text = format!("{newest:?} is in memory, and {unexplained:?} do not have it");
+            return Err(format!("{text}, whose power was never cut"));
+        }
+        self.seen.memory_beyond_parity += u64::from(!self.layout.survives(&lacking));
+        Ok(())
+    }
+
+    /// A host has lost its memory, in which these generations were whole.
+    fn wipe(&mut self, place: usize, whole: Vec<Generation>) {
+        for generation in whole {
+            self.wiped.entry(generation).or_default().insert(place);
+            self.ever_wiped.insert(generation);
+        }
+    }
+
+    /// The oldest generation that may be told to who asked when this one was the newest: the one before is where too few
+    /// hosts answer for the newest, and where memory was lost it may be the one before the newest on disk.
+    pub(super) fn least_told(&self, newest: Option<Generation>) -> Option<Generation> {
+        let newest = newest?;
+        let before = |generation: Generation, may: &dyn Fn(&Commit) -> bool| {
+            let mut older = self.commits.range(..generation).rev();
+            older.find(|(_, commit)| may(commit)).map(|(older, _)| *older)
+        };
+        let is_on_disk = |commit: &Commit| commit.level == Level::Disk;
+        let after = Generation(newest.0 + 1);
+        let on_disk = before(after, &is_on_disk);
+        let relaxed = on_disk.map(|disk| before(disk, &is_on_disk).unwrap_or(disk));
+        let begin = relaxed.unwrap_or(Generation(0));
+        if self.ever_wiped.range(begin..=newest).next().is_some() {
+            // Where nothing is on disk there may be nothing left.
+            return relaxed;
+        }
+        Some(before(newest, &|_| true).unwrap_or(newest))
+    }
+
+    fn free_oldest(&mut self, place: usize) -> Result<(), String> {
+        if self.is_stopped(place) {
+            return Ok(());
+        }
+        let Some(member) = self.hosts[place].member() else { return Ok(()) };
+        let commits = member.charter().map_or(&[][..], |charter| &charter.commits);
+        let Some(oldest) = commits.last().map(|commit| commit.generation) else { return Ok(()) };
+        let before = commits.len();
+        member.free(oldest);
+        self.seen.freed += u64::from(before > 2);
+        self.turn(place)
+    }
+
+    /// Where the next generation is kept: the first on disk, and the others as chance wants it, since every order has to
+    /// do.
+    pub(super) fn level(&mut self) -> Level {
+        let has_disk = self.commits.values().any(|commit| commit.level == Level::Disk);
+        if has_disk && self.random.once_in(2) { Level::Memory } else { Level::Disk }
     }
 
     fn save(&mut self) -> Result<(), String> {
         let place = self.random.index(self.hosts.len());
         let now = self.now;
+        let level = self.level();
         self.step += 1;
         let reached = Reached { run: 0, step: self.step };
         if !self.is_stopped(place)
             && let Some(member) = self.hosts[place].member()
         {
+            member.level_next(level);
             let refused = member.save(now, reached).is_err();
             self.seen.refused_saves += u64::from(refused);
             self.turn(place)?;
@@ -688,7 +783,12 @@ impl World {
         // more than the scheme survives.
         let newest = self.commits.last_key_value().map_or(Generation(0), |(newest, _)| *newest);
         let begun = self.learned.values().map(|charter| charter.last).max().unwrap_or_default();
-        let could_be = (newest.0..=begun.0 + 1).map(Generation).map(|number| self.lacking(number));
+        let on_disk = self.commits.values().filter(|commit| commit.level == Level::Disk);
+        let newest = on_disk.map(|commit| commit.generation).next_back().unwrap_or(newest);
+        let is_in_memory = |number: &Generation| self.in_memory.contains(number);
+        let could_be = (newest.0..=begun.0 + 1).map(Generation);
+        let could_be = could_be.filter(|number| !is_in_memory(number));
+        let could_be = could_be.map(|number| self.lacking(number));
         let mut lost: BTreeSet<usize> =
             could_be.filter(|lacking| self.layout.survives(lacking)).flatten().collect();
         let remembers =
@@ -702,9 +802,11 @@ impl World {
         }
         self.seen.replaced += 1;
         self.next_incarnation += 1;
+        let whole = self.hosts[place].storage.whole_in_memory();
+        self.wipe(place, whole);
         let host = &mut self.hosts[place];
         host.daemon = None;
-        host.storage = Storage { disk: Disk::new(), ..Storage::default() };
+        host.storage = Storage::default();
         host.incarnation = Incarnation(self.next_incarnation);
         self.kill_launch();
         let span = MS * 20 + self.random.span(MS * 2_000);
@@ -746,6 +848,9 @@ impl World {
             && charter.open.is_none()
             && members.all(|member| member.is_some_and(|member| member.charter() == Some(charter)))
             && self.lacking(newest.generation).is_empty()
+            && charter
+                .newest_of(Level::Disk)
+                .is_none_or(|newest| self.lacking(newest.generation).is_empty())
     }
 
     fn judge(&self) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 mod daemon;
 mod key;
+mod levels;
 mod plan;
 mod program;
 mod recorded;

@@ -245,6 +245,7 @@ fn what_is_wrong_with_a_run_is_said_with_its_remedy() {
         arguments.extend(["--", "true"]);
         arguments
     };
+    refused(&run(&[]), &["--cluster", "--local"]);
     refused(&run(&["--local", "1"]), &["a group of 1 hosts is not possible", "--local 4"]);
     refused(&run(&["--local", "3", "--scheme", "rs3"]), &["hint:"]);
     refused(&run(&["--local", "3", "--block", "100B"]), &["blocks of 100B", "--block 256KiB"]);
@@ -266,18 +267,34 @@ fn what_is_wrong_with_a_run_is_said_with_its_remedy() {
     if is_possible() {
         let nowhere = ["--local", "2", "--drain", "/proc/none"];
         refused(&run(&nowhere), &["cannot use `/proc/none`", "hint:"]);
+        // What a job could not be begun with stays, and the next is another.
+        let elsewhere = |directory: &'static str, more: &[&'static str]| {
+            let run = ["run", "--local", "2", "--directory", directory];
+            [&run, more, &["--", "true"]].concat()
+        };
+        let on_disk = ["--memory", "64MiB", "--memory-directory", "/proc"];
+        let refusal = ["`/proc` is not in memory", "has ended"];
+        refused(&elsewhere("job2", &on_disk), &refusal);
+        let much = ["--memory", "900TiB"];
+        refused(&elsewhere("job3", &much), &["generations in memory were given 900TiB"]);
+        let small = ["--memory", "1MiB", "--bytes", "1MiB"];
+        refused(&elsewhere("job4", &small), &["has room for 1MiB, and 2 generations of 1MiB"]);
     }
 }
 
 /// A host dies with its disk; other ranks go on, and their result is that of a run that nobody disturbs.
-fn survives_the_loss_of_a_host(mpi: &str) {
+fn survives_the_loss_of_a_host(mpi: &str, more: &[&str]) {
     if !is_possible() || !has(mpi) {
         return;
     }
     let site = Site::new(Some(mpi));
     let heat = Site::heat(mpi, 4, ENDLESS, "plate");
-    let mut running = site.begin(&with(&["run", "--local", "3", "--directory", "job"], &heat));
-    site.wait_for_commits("job/disks/node1", 3, &mut running);
+    let run = [&["run", "--local", "3", "--directory", "job"], more].concat();
+    let mut running = site.begin(&with(&run, &heat));
+    let status = site.wait_for_commits("job/disks/node1", 3, &mut running);
+    let is_in_memory = status["levels"][0]["level"] == "memory"
+        && status["levels"][0]["kept"][0].as_u64() > status["levels"][1]["kept"][0].as_u64();
+    assert_eq!(is_in_memory, !more.is_empty(), "{status}");
     kill(container(&site.path("job"), "node2"));
     let ended = running.0.wait().unwrap();
     assert_eq!(ended.code(), Some(2), "{}", site.said());
@@ -309,12 +326,17 @@ impl Site {
 
 #[test]
 fn with_mpich_a_job_goes_on_without_a_host() {
-    survives_the_loss_of_a_host("mpich");
+    survives_the_loss_of_a_host("mpich", &[]);
 }
 
 #[test]
 fn with_open_mpi_a_job_goes_on_without_a_host() {
-    survives_the_loss_of_a_host("openmpi");
+    survives_the_loss_of_a_host("openmpi", &[]);
+}
+
+#[test]
+fn what_is_in_memory_is_gone_on_from_without_a_host() {
+    survives_the_loss_of_a_host("openmpi", &["--memory", "64MiB", "--disk-every", "1h"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use meikyo_units::{BitsPerSecond, Bytes};
 /// and the model.
 ///
 /// Hosts are network namespaces with links that token buckets shape; this needs root. Without --hosts a table of
-/// groups is measured.
+/// groups is measured, and how long a program stands still.
 #[derive(Debug, Args)]
 pub struct CheckpointBenchArgs {
     /// Measure one group of this size
@@ -27,6 +27,9 @@ pub struct CheckpointBenchArgs {
     /// Data of each host
     #[arg(long, default_value = "128MiB")]
     pub bytes: Bytes,
+    /// Data of the program whose stop is measured beside the table
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", conflicts_with = "hosts")]
+    pub stop_bytes: Bytes,
     /// The rate of a host's disk [default: as fast as memory]
     #[arg(long, value_name = "RATE")]
     pub disk: Option<BitsPerSecond>,

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_checkpoint::daemon::{
-    self, DaemonError, DaemonOptions, DrainOptions, JobFile, JobFileError,
+    self, DaemonError, DaemonOptions, DrainOptions, JobFile, JobFileError, RulesError,
 };
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
+use super::levels::LevelArgs;
 use super::plan::MTBF;
 use super::recorded::RecordedArgs;
 
@@ -71,9 +72,12 @@ pub(super) struct Limits {
     /// Keep so many there that are whole, and delete those that are older
     #[arg(long, value_name = "N", requires = "drain", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     drain_keep: u16,
-    /// Mean time between failures of one host, for the time between two copies there
+    /// Mean time between failures of one host, for the time between two checkpoints on disk where others are in memory, and
+    /// between two copies on the shared file system
     #[arg(long, value_name = "SPAN", default_value = MTBF)]
     mtbf: Nanos,
+    #[command(flatten)]
+    levels: LevelArgs,
 }
 
 impl Limits {
@@ -91,7 +95,8 @@ impl Limits {
             ("--drain-keep", self.drain.as_ref().map(|_| self.drain_keep.to_string())),
             ("--mtbf", Some(self.mtbf.to_string())),
         ];
-        let given = named.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        let named = named.into_iter().chain(self.levels.named());
+        let given = named.filter_map(|(name, value)| Some([name.to_owned(), value?]));
         given.flatten().collect()
     }
 
@@ -107,7 +112,7 @@ impl Limits {
 }
 
 /// A path that means the same in another directory.
-fn absolute(path: &Path) -> String {
+pub(super) fn absolute(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     path.to_string_lossy().into_owned()
 }
@@ -133,10 +138,17 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
     output::say(&format!("{} is place {place} of {}", args.host, job.names().len()));
     let (directory, is_founding) = (args.directory.clone(), args.found);
     let Limits { stalled_after, disk_rate, network_rate, .. } = args.limits;
-    if args.with_input {
-        std::thread::spawn(end_with_input);
-    }
     let observer = args.recorded.observer(&args.host)?;
+    let rules = args.limits.levels.rules().or(job.rules().clone());
+    let levels = rules.options(args.limits.mtbf).map_err(|error| {
+        let hint = match &error {
+            RulesError::Keep(_) => "write for example --keep 2, or `keep = 2` in the job's file",
+            RulesError::NoMemory(_) => {
+                "give memory, for example --memory 8GiB, or `room` in `[memory]` of the job's file"
+            }
+        };
+        Failure::new(error).hint(hint)
+    })?;
     let options = DaemonOptions {
         job,
         place,
@@ -149,6 +161,8 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
         cpu_share: args.limits.cpu.map(|percent| f64::from(percent) / 100.0),
         room_for: args.limits.bytes,
         drain: args.limits.drain(),
+        levels,
+        ends_with_input: args.with_input,
     };
     daemon::run(options, observer).map_err(|error| match &error {
         DaemonError::Founded { .. } => Failure::new(error).hint("leave `--found` out"),
@@ -163,17 +177,16 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
         DaemonError::Room { .. } => Failure::new(error).hint(
             "name a directory with more room; `--bytes` says what the program saves on one host",
         ),
+        DaemonError::NoMemory { .. } => Failure::new(error)
+            .hint("name one with --memory-directory; `/dev/shm` is on most systems"),
+        DaemonError::Memory { .. } => Failure::new(error).hint(
+            "give less with --memory; with `--bytes` it is checked to be enough for the program",
+        ),
+        DaemonError::WriteDown(_) => Failure::new(error)
+            .hint("start the daemon again when there is room on the disk: it goes on from memory"),
         DaemonError::Directory { .. } => Failure::new(error),
     })?;
     Ok(Answer::Yes)
-}
-
-/// Whoever started the daemon holds the other end of its standard input, and ends the daemon with it.
-#[expect(clippy::exit, reason = "a daemon may be killed at any moment, and runs until it is")]
-fn end_with_input() {
-    // What is written there means nothing; that it cannot be read is its end, too.
-    drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
-    std::process::exit(0);
 }
 
 /// Slower than this, a host that waits for its turn to send a block would be taken for one that hangs.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use meikyo_checkpoint::layout::HOSTS_MAX;
 use meikyo_checkpoint::model::{Load, Machine};
-use meikyo_checkpoint::plan::{Candidate, Plan, Wishes, plan};
+use meikyo_checkpoint::plan::{Candidate, LevelPlan, LevelsPlan, Plan, Wishes, plan};
 use meikyo_cluster::{DeviceKind, load};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, bytes_text, span_text};
@@ -252,7 +252,7 @@ fn explained(wishes: &Wishes, plan: &Plan) -> String {
          the least.\n\
          A checkpoint takes {}, bound by {}; the program stands still for {} of it.\n\
          With nothing overlapped, as in the SCore paper's formula, it would take {}.\n\
-         Checkpoint every {} (Young: {}); {} of the time is lost, restarts included.\n",
+         Checkpoint every {} (Young: {}); {} of the time is lost, restarts included.\n{}",
         wishes.losses,
         span_text(terms.total),
         terms.bound.word(),
@@ -261,6 +261,18 @@ fn explained(wishes: &Wishes, plan: &Plan) -> String {
         span_text(candidate.interval),
         span_text(candidate.interval_young),
         percent(candidate.lost_share),
+        plan.levels.as_ref().map_or_else(String::new, levels_text),
+    )
+}
+
+fn levels_text(levels: &LevelsPlan) -> String {
+    let LevelsPlan { memory, disk, memory_bytes } = levels;
+    format!(
+        "With most of them in memory (run --memory {}) one takes {}: checkpoint every {}, and to the disk every {}.\n",
+        bytes_text(memory_bytes.get()).replace(' ', ""),
+        span_text(memory.total),
+        span_text(memory.interval),
+        span_text(disk.interval),
     )
 }
 
@@ -303,6 +315,20 @@ fn document(wishes: &Wishes, load: &Load, plan: &Plan) -> Value {
         "changed_bytes": load.changed.get(),
         "block_bytes": load.block.get(),
         "candidates": candidates,
+        "levels": plan.levels.map(|levels| {
+            let level = |level: LevelPlan| {
+                json!({
+                    "checkpoint_s": seconds(level.total),
+                    "interval_s": seconds(level.interval),
+                    "between_failures_s": seconds(level.between_failures),
+                })
+            };
+            json!({
+                "memory": level(levels.memory),
+                "disk": level(levels.disk),
+                "memory_bytes": levels.memory_bytes.get(),
+            })
+        }),
         "chosen": plan.chosen.map(|at| plan.candidates[at].scheme.to_string()),
     })
 }

@@ -29,7 +29,7 @@ meikyo_recording::table! {
         titled("Checkpoints"), timed("when it happened");
     HOST: Symbol, Label, "host", "name of the host in the job's file";
     EVENT: Symbol, Label, "event",
-        "checkpoint_ and opened, prepared, committed, aborted, host_lost, rebuilt, damaged, lost or stalled";
+        "checkpoint_ and opened, prepared, committed, aborted, host_lost, rebuilt, damaged, lost, stalled, drained, not_drained or freed";
     GENERATION: u64, Detail, "generation", "number of the checkpoint; null where it concerns none";
     RUN: u64, Detail, "run", "which start of the program; null where it is not known";
     STEP: u64, Detail, "step", "the program's own number of what it had reached; null where it is not known";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use meikyo_checkpoint::drain::{self, Drained};
 use meikyo_checkpoint::geometry::{BLOCK_MAX, BLOCK_MIN};
 use meikyo_checkpoint::layout::{HOSTS_MAX, Layout, ParseSchemeError, Scheme};
@@ -23,9 +23,10 @@ const SSH: &str = "ssh -o BatchMode=yes -o ServerAliveInterval=5 -o ServerAliveC
 
 /// Where a program runs, and how it is protected.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("hosts").args(["cluster", "local"]).required(true))]
 pub(crate) struct RunArgs {
     /// Run on the hosts of this cluster file, and reach them by ssh
-    #[arg(long, value_name = "FILE", conflicts_with = "local", required_unless_present = "local")]
+    #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     /// Run on N containers of this machine, node1 to nodeN, with processes, mounts, IPC and network of their own
     #[arg(long, value_name = "N")]
@@ -48,7 +49,8 @@ pub(crate) struct RunArgs {
     /// The program by which hosts are reached, with its options
     #[arg(long, value_name = "COMMAND", default_value = SSH)]
     ssh: String,
-    /// The time between two checkpoints, for programs that ask whether one is due [default: Daly's, from what they cost]
+    /// The time between two checkpoints, in memory or on disk, for programs that ask whether one is due [default: Daly's, from
+    /// what they cost]
     #[arg(long, value_name = "SPAN")]
     every: Option<Nanos>,
     /// Begin with the newest checkpoint that an earlier job of as many hosts has copied to this directory of a shared file

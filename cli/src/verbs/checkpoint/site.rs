@@ -111,6 +111,11 @@ impl Site {
         SCHEMA.to_owned()
     }
 
+    /// Whether daemons were given memory for generations.
+    pub(super) fn keeps_in_memory(&self) -> bool {
+        self.limits.iter().any(|word| word == "--memory")
+    }
+
     pub(super) fn is_local(&self) -> bool {
         self.way == Way::Local
     }

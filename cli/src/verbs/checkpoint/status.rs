@@ -11,6 +11,7 @@ use meikyo_console::output::{self, bytes_text, real, span_text, terminal_width};
 use meikyo_units::Nanos;
 use serde_json::json;
 
+use super::levels;
 use super::plan::{DETECTION, INTERFERENCE_PERCENT, MTBF};
 use super::program::asked;
 use super::site::Site;
@@ -131,6 +132,7 @@ fn text(status: &Status, optimum: Option<&Optimum>, mtbf: Nanos) -> String {
     if let Some(optimum) = optimum {
         text += &optimum_text(optimum, mtbf);
     }
+    text += &levels::text(status);
     if let Some(step) = status.drained_step {
         let every = status.drain_every_seconds.map(Nanos::from_secs_f64).map(span_text);
         let every = every.map_or_else(String::new, |every| format!(", one is every {every}"));
@@ -260,6 +262,8 @@ mod tests {
             every_seconds: Some(60.0),
             drained_step: Some(60),
             drain_every_seconds: Some(3_600.0),
+            levels: Vec::new(),
+            freed: None,
         }
     }
 

@@ -356,9 +356,13 @@ impl Job<'_> {
 
 impl Drop for Job<'_> {
     fn drop(&mut self) {
+        // They are told by the end of their input, and write down what is in memory.
+        self.daemons.iter_mut().for_each(|daemon| drop(daemon.input.take()));
+        let deadline = now() + if self.site.keeps_in_memory() { SAVING } else { ENDING };
         for daemon in &mut self.daemons {
-            // It has been told by the end of its input; whoever is at this end of it is not waited for.
-            drop(daemon.input.take());
+            while matches!(daemon.child.try_wait(), Ok(None)) && now() < deadline {
+                thread::park_timeout(LOOK_AGAIN);
+            }
             drop(daemon.child.kill());
             drop(daemon.child.wait());
         }
