@@ -36,9 +36,11 @@
 //! - [`manifest`], [`shelf`], [`link`]: a generation on a disk, written and rebuilt, and how hosts meet for it.
 //! - [`drain`]: a generation on a file system that all hosts share.
 //! - [`image`]: what a host's image holds when its program names arrays.
+//! - [`capture`]: what a host has of a program that names nothing.
 //! - [`program`], [`progress`]: what a host keeps of its program until it is saved, and whether it still saves.
 //! - [`daemon`]: all of it on one host, with a control socket.
 
+pub mod capture;
 pub mod charter;
 pub mod coding;
 pub mod daemon;

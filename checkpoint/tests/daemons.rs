@@ -173,7 +173,7 @@ impl Group {
             }
             let image = self.home.path().join(format!("image{host}"));
             fs::write(&image, image_of(host, step)).unwrap();
-            let request = Request::Save { run: 1, step, image };
+            let request = Request::Save { run: 1, step, image, stopped_ns: None };
             let answer = ask(&self.directory(host), &request).unwrap();
             assert_eq!(answer, Answer::Snapped { bytes: image_of(host, step).len() as u64 });
         }
@@ -252,7 +252,7 @@ fn what_changed_is_all_that_is_sent_and_what_was_rebuilt_can_be_gone_on_from() {
         for host in 0..4 {
             let image = group.home.path().join(format!("image{host}"));
             fs::write(&image, changed(host, step)).unwrap();
-            let request = Request::Save { run: 1, step, image };
+            let request = Request::Save { run: 1, step, image, stopped_ns: None };
             ask(&group.directory(host), &request).unwrap();
         }
         group.wait_for("the step is committed", |status| {
@@ -299,7 +299,8 @@ fn what_changed_is_all_that_is_sent_and_what_was_rebuilt_can_be_gone_on_from() {
     for host in 0..4 {
         let image = group.home.path().join(format!("image{host}"));
         fs::write(&image, changed(host, 6)).unwrap();
-        ask(&group.directory(host), &Request::Save { run: 1, step: 6, image }).unwrap();
+        ask(&group.directory(host), &Request::Save { run: 1, step: 6, image, stopped_ns: None })
+            .unwrap();
     }
     group.wait_for("it is rebuilt", |status| {
         status.open.is_none() && status.handed.is_none() && status.whole.contains(&5)
@@ -493,7 +494,9 @@ fn a_step_of_an_earlier_run_is_not_taken_for_one_of_this_run() {
     let hand = |host: usize, run, step| {
         let image = group.home.path().join(format!("image{host}"));
         fs::write(&image, image_of(host, run * 100 + step)).unwrap();
-        let answer = ask(&group.directory(host), &Request::Save { run, step, image }).unwrap();
+        let answer =
+            ask(&group.directory(host), &Request::Save { run, step, image, stopped_ns: None })
+                .unwrap();
         assert!(matches!(answer, Answer::Snapped { .. }), "{answer:?}");
     };
     // The first run dies when two hosts have handed over step 7, and the second comes to it again.

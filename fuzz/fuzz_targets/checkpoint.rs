@@ -1,8 +1,10 @@
 //! What a checkpoint daemon reads that it did not write itself a moment ago: manifests, votes, greetings, heads
-//! of frames and of drained images, and messages. The first octet of the input says which.
+//! of frames, of drained images and of captured programs, messages, and what CRIU says. The first octet of the input says which.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use meikyo_checkpoint::capture::bundle::Table as Bundle;
+use meikyo_checkpoint::capture::message::fields;
 use meikyo_checkpoint::drain;
 use meikyo_checkpoint::frame::{Head, Kind};
 use meikyo_checkpoint::image::{HEAD_BYTES, Table, runs};
@@ -14,7 +16,7 @@ use meikyo_checkpoint::member::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, rest)) = bytes.split_first() else { return };
-    match kind % 9 {
+    match kind % 11 {
         0 => {
             // A checksum is not guessed: it is put behind what the fuzzer made.
             let mut octets = b"meikyoC1".to_vec();
@@ -41,6 +43,19 @@ fuzz_target!(|bytes: &[u8]| {
                 assert_eq!(&head.octets(), octets);
             }
         }
+        9 => {
+            // A checksum is not guessed: it is put before what the fuzzer made.
+            let mut octets = b"meikyoB1".to_vec();
+            octets.extend_from_slice(&(rest.len() as u64).to_le_bytes());
+            octets.extend_from_slice(&crc32fast::hash(rest).to_le_bytes());
+            octets.extend_from_slice(&[0; 4]);
+            octets.extend_from_slice(rest);
+            if let Ok(table) = Bundle::read(&octets) {
+                let written = table.octets().expect("it was read");
+                assert_eq!(Bundle::read(&written).expect("it was written"), table);
+            }
+        }
+        10 => assert!(fields(rest).count() <= rest.len()),
         5 => {
             // A checksum is not guessed: it is put before what the fuzzer made.
             let mut octets = b"meikyoI1".to_vec();

@@ -12,7 +12,7 @@ use rustix::thread::LinkNameSpaceType;
 
 use crate::links::{
     End, LOOPBACK_INDEX, Shape, Space, SpaceError, await_state, new_address, new_bridge, new_cable,
-    new_space, set_link, shaping,
+    new_space, set_link, set_link_down, shaping,
 };
 use crate::netlink::{Message, NetlinkError};
 use crate::process;
@@ -64,7 +64,7 @@ pub enum LanError {
 pub struct Lan {
     hosts: Vec<File>,
     /// Holds the bridges.
-    _switch: File,
+    switch: Space,
 }
 
 impl Lan {
@@ -102,6 +102,24 @@ impl Lan {
         &self.hosts[host]
     }
 
+    /// Lets a link of all hosts carry frames, or drops what is on it: hosts keep their carriers, and what they send over
+    /// TCP meanwhile they send again.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    ///
+    /// # Panics
+    /// If the number is beyond [`LINKS_MAX`].
+    pub fn carry(&mut self, link: usize, is_on: bool) -> Result<(), LanError> {
+        assert!(link < LINKS_MAX, "there are fewer links");
+        let change = if is_on {
+            set_link("a bridge up", bridge(link), None, true)
+        } else {
+            set_link_down("a bridge down", bridge(link))
+        };
+        Ok(self.switch.netlink.apply(vec![change])?)
+    }
+
     /// Moves the calling thread into a host.
     ///
     /// # Errors
@@ -118,6 +136,11 @@ fn number(number: usize) -> u32 {
     u32::try_from(number).expect("there are few hosts and links")
 }
 
+/// The device in the switch that joins the hosts on a link.
+fn bridge(link: usize) -> u32 {
+    DEVICES + number(link)
+}
+
 fn set_up(hosts: usize, links: usize, rate: Option<BitsPerSecond>) -> Result<Lan, LanError> {
     let mut switch = new_space()?;
     let mut made = (0..hosts).map(|_| new_space()).collect::<Result<Vec<Space>, _>>()?;
@@ -126,7 +149,6 @@ fn set_up(hosts: usize, links: usize, rate: Option<BitsPerSecond>) -> Result<Lan
         Shape { rate, burst: BURST, queue }
     });
     let up = |what: &str, index| set_link(what, index, None, true);
-    let bridge = |link: usize| DEVICES + number(link);
     let mut messages = Vec::new();
     for link in 0..links {
         let device = format!("br{link}");
@@ -158,5 +180,5 @@ fn set_up(hosts: usize, links: usize, rate: Option<BitsPerSecond>) -> Result<Lan
     }
     await_state(&mut switch.netlink, ports, true)?;
     let hosts = made.into_iter().map(|space| space.file).collect();
-    Ok(Lan { hosts, _switch: switch.file })
+    Ok(Lan { hosts, switch })
 }

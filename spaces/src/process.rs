@@ -124,6 +124,38 @@ pub fn reap() -> Option<Ended> {
     Some(Ended { id: id.as_raw_nonzero().get().unsigned_abs(), code: code_of(status) })
 }
 
+/// Waits for the next child of the calling process to end, adopted ones included; nothing if there is none left.
+pub fn await_child() -> Option<Ended> {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Err(Errno::INTR) => {}
+            Ok(Some((id, status))) => {
+                let id = id.as_raw_nonzero().get().unsigned_abs();
+                return Some(Ended { id, code: code_of(status) });
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Has all descendants of the calling process that lose their parents become its children.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub fn adopt_descendants() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Closes every descriptor beyond the standard streams. For use before anything was opened: what is closed was left by
+/// whoever started this program.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub fn close_inherited() -> io::Result<()> {
+    // SAFETY: nothing of this process has a descriptor yet but the standard streams, which stay open.
+    check(unsafe { libc::close_range(3, libc::c_uint::MAX, 0) }).map(drop)
+}
+
 /// The exit code of a child that has ended, or 128 and the signal.
 fn code_of(status: WaitStatus) -> u8 {
     let code = status.exit_status().or_else(|| Some(128 + status.terminating_signal()?));

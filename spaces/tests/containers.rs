@@ -164,6 +164,43 @@ fn hosts_of_a_network_reach_each_other_over_every_link() {
 }
 
 #[test]
+fn what_is_sent_while_a_link_carries_nothing_arrives_afterwards() {
+    if !is_root() {
+        return;
+    }
+    let mut lan = Lan::make(2, 2, None).unwrap();
+    let connected = |link: usize| {
+        std::thread::scope(|scope| {
+            let listening = scope.spawn(|| {
+                lan.enter(1).unwrap();
+                TcpListener::bind((Lan::address(1, link), 7_000)).unwrap()
+            });
+            let listener = listening.join().unwrap();
+            let connecting = scope.spawn(|| {
+                lan.enter(0).unwrap();
+                TcpStream::connect((Lan::address(1, link), 7_000)).unwrap()
+            });
+            (connecting.join().unwrap(), listener.accept().unwrap().0)
+        })
+    };
+    let ((mut sent, mut come), (mut other, mut others)) = (connected(0), connected(1));
+    lan.carry(0, false).unwrap();
+    sent.write_all(b"late").unwrap();
+    // The other link goes on meanwhile, and nothing comes on this one.
+    other.write_all(b"soon").unwrap();
+    let mut octets = [0; 4];
+    others.read_exact(&mut octets).unwrap();
+    assert_eq!(&octets, b"soon");
+    come.set_nonblocking(true).unwrap();
+    assert_eq!(come.read(&mut octets).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    come.set_nonblocking(false).unwrap();
+    lan.carry(0, true).unwrap();
+    come.set_read_timeout(Some(PATIENCE)).unwrap();
+    come.read_exact(&mut octets).unwrap();
+    assert_eq!(&octets, b"late");
+}
+
+#[test]
 fn what_runs_in_a_container_ends_with_it_and_with_whoever_waits_for_it() {
     if !is_root() {
         return;

@@ -62,6 +62,9 @@ pub enum Request {
         step: u64,
         /// The file.
         image: PathBuf,
+        /// How long the program stood still for it, where that is known.
+        #[serde(default)]
+        stopped_ns: Option<u64>,
     },
     /// Write the image of the newest generation into this file: of the one that the whole group goes on from.
     Restore {
@@ -308,6 +311,7 @@ pub(super) enum Question {
     Handed {
         reached: Reached,
         image: Vec<u8>,
+        stopped: Option<Nanos>,
     },
     /// The newest committed generation.
     Newest,
@@ -333,8 +337,11 @@ pub(super) fn answer(
 ) -> io::Result<Result<Answer, String>> {
     let asked = match request {
         Request::Status => Question::Status,
-        Request::Save { run, step, ref image } => match fs::read(image) {
-            Ok(image) => Question::Handed { reached: Reached { run, step }, image },
+        Request::Save { run, step, ref image, stopped_ns } => match fs::read(image) {
+            Ok(image) => {
+                let stopped = stopped_ns.map(Nanos::new);
+                Question::Handed { reached: Reached { run, step }, image, stopped }
+            }
             Err(error) => return Ok(Err(format!("cannot read `{}`: {error}", image.display()))),
         },
         Request::Restore { generation, .. } => Question::Restart { generation },
@@ -439,7 +446,8 @@ impl Daemon {
                 "run {} is over: a program with the library was started since, give a greater run",
                 reached.run
             )),
-            Question::Handed { reached, image } => {
+            Question::Handed { reached, image, stopped } => {
+                self.stopped = stopped.map(|stopped| (reached.step, stopped));
                 self.program.hand_over(reached, Arc::new(image));
                 Reply::Taken
             }

@@ -177,8 +177,14 @@ pub(crate) const USAGES: &[Usage] = &[
         "checkpoint run",
         &[
             "meikyo checkpoint run --local 4 --directory /var/tmp/job -- mpiexec -n 4 ./heat 1000 1000 100000 100 plate",
+            "meikyo checkpoint run --as-is --local 4 --spares 1 --directory /var/tmp/job -- mpiexec -n 8 ./solver",
             "meikyo checkpoint run --cluster cluster.toml --on 'node[1-8]' --directory /local/job -- mpiexec -n 64 ./heat",
         ],
+    ),
+    asks(
+        "checkpoint doctor",
+        "the program cannot be captured",
+        &["meikyo checkpoint doctor -- mpiexec -n 4 ./solver"],
     ),
     done(
         "checkpoint daemon",

@@ -1,8 +1,12 @@
 //! `meikyo checkpoint`: protect what a parallel program holds by parity on its own hosts.
 
+mod as_is;
 mod daemon;
+mod doctor;
+mod inside;
 mod key;
 mod levels;
+mod parts;
 mod plan;
 mod program;
 mod recorded;
@@ -34,6 +38,8 @@ enum What {
     /// COMMAND is started on the first host; mpiexec of MPICH and Open MPI finds the others there. When a host is lost,
     /// the program is ended, and `restart` goes on from the newest checkpoint.
     Run(Box<run::RunArgs>),
+    /// Capture a program once as `run --as-is` does, and say whether that is possible; exit 1 if not
+    Doctor(doctor::DoctorArgs),
     /// Run the daemon of one host until it is killed
     Daemon(Box<daemon::DaemonArgs>),
     /// Show the state of a daemon and its group; exit 1 if a host does not answer or this one is no
@@ -56,6 +62,7 @@ pub(crate) fn run(args: &CheckpointArgs) -> Result<Answer, Failure> {
         What::Plan(args) => plan::run(args),
         What::Key(args) => key::run(args),
         What::Run(args) => run::run(args),
+        What::Doctor(args) => doctor::run(args),
         What::Daemon(args) => daemon::run(args),
         What::Status(args) => status::run(args),
         What::Save(args) => program::save(args),

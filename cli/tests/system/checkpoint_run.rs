@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::running::{meikyo, text};
 
 /// Longest that anything may take on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// More steps than a program that is killed ever comes to.
 const ENDLESS: u64 = 1_000_000_000;
@@ -20,7 +20,7 @@ const ENDLESS: u64 = 1_000_000_000;
 /// Of 96 rows and 50 columns.
 const SIZE: [&str; 2] = ["96", "50"];
 
-fn is_possible() -> bool {
+pub(crate) fn is_possible() -> bool {
     let is_possible = rustix::process::geteuid().is_root();
     if !is_possible {
         meikyo_testing::lacking("only root makes containers without a user namespace");
@@ -29,7 +29,7 @@ fn is_possible() -> bool {
 }
 
 /// Whether programs for an MPI can be built and run here.
-fn has(mpi: &str) -> bool {
+pub(crate) fn has(mpi: &str) -> bool {
     let runs = |tool: &str| {
         let output = Command::new(format!("{tool}.{mpi}")).arg("--version").output();
         output.is_ok_and(|output| output.status.success())
@@ -42,14 +42,14 @@ fn has(mpi: &str) -> bool {
 }
 
 /// A job that ends with the test.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
     fn id(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.0)
     }
 
-    fn signal(&mut self, signal: rustix::process::Signal) -> Option<i32> {
+    pub(crate) fn signal(&mut self, signal: rustix::process::Signal) -> Option<i32> {
         rustix::process::kill_process(self.id(), signal).unwrap();
         self.0.wait().unwrap().code()
     }
@@ -64,12 +64,12 @@ impl Drop for Running {
 }
 
 /// A directory with the heat equation in C, built for an MPI.
-struct Site {
-    home: tempfile::TempDir,
+pub(crate) struct Site {
+    pub(crate) home: tempfile::TempDir,
 }
 
 impl Site {
-    fn new(mpi: Option<&str>) -> Self {
+    pub(crate) fn new(mpi: Option<&str>) -> Self {
         let site = Self { home: tempfile::tempdir().unwrap() };
         let Some(mpi) = mpi else { return site };
         let library = std::env::current_exe().unwrap().with_file_name("libmeikyo_protect.so");
@@ -90,28 +90,28 @@ impl Site {
         site
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    fn checkpoint(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn checkpoint(&self, arguments: &[&str]) -> Command {
         let mut command = meikyo();
         command.current_dir(self.home.path()).arg("checkpoint").args(arguments);
         command.stdin(Stdio::null());
         command
     }
 
-    fn output(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
         self.checkpoint(arguments).output().unwrap()
     }
 
-    fn begin(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn begin(&self, arguments: &[&str]) -> Running {
         let said = fs::File::create(self.path("said")).unwrap();
         let mut command = self.checkpoint(arguments);
         Running(command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap())
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         fs::read_to_string(self.path("said")).unwrap()
     }
 
@@ -123,14 +123,19 @@ impl Site {
         words.map(str::to_owned).into()
     }
 
-    fn status(&self, disk: &str) -> Value {
+    pub(crate) fn status(&self, disk: &str) -> Value {
         let output = self.output(&["status", "--directory", disk, "--json"]);
         let told: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         told["status"].clone()
     }
 
     /// Waits until so many generations were committed; the newest of them.
-    fn wait_for_commits(&self, disk: &str, generation: u64, running: &mut Running) -> Value {
+    pub(crate) fn wait_for_commits(
+        &self,
+        disk: &str,
+        generation: u64,
+        running: &mut Running,
+    ) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let status = self.status(disk);
@@ -178,7 +183,7 @@ impl Site {
     }
 }
 
-fn with<'a>(arguments: &[&'a str], command: &'a [String]) -> Vec<&'a str> {
+pub(crate) fn with<'a>(arguments: &[&'a str], command: &'a [String]) -> Vec<&'a str> {
     let mut all = arguments.to_vec();
     all.push("--");
     all.extend(command.iter().map(String::as_str));
@@ -186,7 +191,7 @@ fn with<'a>(arguments: &[&'a str], command: &'a [String]) -> Vec<&'a str> {
 }
 
 /// The process on this machine that ends with the container of a host of a job.
-fn container(job: &Path, host: &str) -> rustix::process::Pid {
+pub(crate) fn container(job: &Path, host: &str) -> rustix::process::Pid {
     let (name, socket) =
         (format!("\"name\":\"{host}\""), format!("\"socket\":\"{}", job.join("sockets").display()));
     let own = std::process::id();
@@ -202,7 +207,7 @@ fn container(job: &Path, host: &str) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(i32::try_from(found).unwrap()).unwrap()
 }
 
-fn kill(process: rustix::process::Pid) {
+pub(crate) fn kill(process: rustix::process::Pid) {
     rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
 }
 

@@ -5,6 +5,7 @@ mod alerts;
 mod bad_input;
 mod cached_rates;
 mod checkpoint;
+mod checkpoint_as_is;
 mod checkpoint_run;
 mod config;
 mod export;

@@ -74,6 +74,9 @@ fn set_up(options: &ContainerOptions) -> io::Result<()> {
     // It shows the network of whoever has mounted it.
     doing("mount /sys", mount(c"sys", c"/sys", c"sysfs", plain, None))?;
     doing("mount /dev/shm", mount(c"shm", c"/dev/shm", c"tmpfs", plain, c"mode=1777"))?;
+    // `/dev/ptmx` finds it. What has a terminal here keeps its number when it goes on on another host.
+    let (terminals, modes) = (MountFlags::NOSUID | MountFlags::NOEXEC, c"mode=620,ptmxmode=666");
+    doing("mount /dev/pts", mount(c"devpts", c"/dev/pts", c"devpts", terminals, modes))?;
     doing("name the host", rustix::system::sethostname(options.name.as_bytes()))?;
     doing("bind /etc/hosts", mount_bind(&options.hosts, "/etc/hosts"))?;
     for (from, to) in &options.binds {

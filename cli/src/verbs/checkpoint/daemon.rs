@@ -81,6 +81,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// The mean time between failures of one host.
+    pub(super) const fn between_failures(&self) -> Nanos {
+        self.mtbf
+    }
+
     /// As they are given to a daemon.
     pub(super) fn arguments(&self) -> Vec<String> {
         let named = [

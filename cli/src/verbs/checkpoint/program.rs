@@ -92,7 +92,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 /// Hands a step over.
 pub(super) fn save(args: &SaveArgs) -> Result<Answer, Failure> {
     let (Some(step), Some(image)) = (args.step, &args.image) else { return save_drained(args) };
-    let request = Request::Save { run: args.run, step, image: absolute(image)? };
+    let request = Request::Save { run: args.run, step, image: absolute(image)?, stopped_ns: None };
     match asked(&args.directory, &request)? {
         Told::Snapped { .. } => Ok(Answer::Yes),
         _ => unexpected(),
@@ -105,7 +105,7 @@ fn save_drained(args: &SaveArgs) -> Result<Answer, Failure> {
     let image = absolute(&args.directory)?.join("drained");
     let saved = drain::restore(from, &image).map_err(Failure::from).and_then(|reached| {
         let (run, step, image) = (reached.run, reached.step, image.clone());
-        asked(&args.directory, &Request::Save { run, step, image })
+        asked(&args.directory, &Request::Save { run, step, image, stopped_ns: None })
     });
     // The daemon has read it, or nobody will.
     drop(std::fs::remove_file(&image));

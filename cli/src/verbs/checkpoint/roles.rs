@@ -7,6 +7,8 @@ use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::container::{self, ContainerError};
 
+use super::inside::{self, KeepArgs, PartArgs};
+use super::site::Site;
 use crate::signals;
 
 /// The words that this program is started with in a role.
@@ -17,6 +19,15 @@ pub(super) const FIRST: &str = "first";
 
 /// The role of whoever starts a command in a container.
 pub(super) const REACH: &str = "reach";
+
+/// The role of the first process of a tree that is captured.
+pub(super) const KEEP: &str = "keep";
+
+/// The role of whoever captures a host's part of a program.
+pub(super) const CAPTURE: &str = "capture";
+
+/// The role of whoever brings it back.
+pub(super) const BRING_BACK: &str = "bring-back";
 
 /// The exit code of `ssh` where a host is not reached, or is gone while a command runs there; a container's
 /// is the same.
@@ -39,12 +50,21 @@ enum Role {
     },
     /// Who starts a command in a container, as `ssh` does on a host
     Reach {
+        /// Return once the command runs, which is kept for captures and writes what it says into this file
+        #[arg(long)]
+        kept: Option<PathBuf>,
         /// The directory of the containers' sockets
         sockets: PathBuf,
         /// Options of `ssh` for remote logins, the host, and the command as `ssh` takes it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// The first process of a tree that is captured
+    Keep(KeepArgs),
+    /// Who captures a host's part of a program
+    Capture(PartArgs),
+    /// Who brings it back
+    BringBack(PartArgs),
 }
 
 /// Where a container is reached.
@@ -56,12 +76,23 @@ pub(super) fn socket(sockets: &Path, host: &str) -> PathBuf {
 pub(crate) fn run(args: &RoleArgs) -> Result<Answer, Failure> {
     match &args.role {
         Role::First { orders } => Ok(Answer::Exit(container::be_first(orders))),
-        Role::Reach { sockets, words } => {
+        Role::Keep(args) => inside::keep(args),
+        Role::Capture(args) => inside::capture(args),
+        Role::BringBack(args) => inside::bring_back(args),
+        Role::Reach { kept, sockets, words } => {
             // Launchers of MPI give options, as `-x` and `-q`, that mean nothing here.
             let mut words = words.iter().skip_while(|word| word.starts_with('-'));
             let host = words.next().ok_or_else(|| Failure::new("no host is named"))?;
             let script: Vec<&str> = words.map(String::as_str).collect();
-            let command = ["/bin/sh", "-c", &script.join(" ")].map(str::to_owned);
+            let script = script.join(" ");
+            let script = match kept {
+                Some(said) => {
+                    let command = ["/bin/sh", "-c", &script].map(str::to_owned);
+                    Site::kept(&["--said".into(), said.to_string_lossy().into_owned()], &command)?
+                }
+                None => script,
+            };
+            let command = ["/bin/sh", "-c", &script].map(str::to_owned);
             match container::reach(&socket(sockets, host), &command, &signals::stream()?) {
                 Ok(code) => Ok(Answer::Exit(code)),
                 Err(error @ ContainerError::Gone { .. }) => {

@@ -10,16 +10,27 @@ use meikyo_checkpoint::geometry::{BLOCK_MAX, BLOCK_MIN};
 use meikyo_checkpoint::layout::{HOSTS_MAX, Layout, ParseSchemeError, Scheme};
 use meikyo_cluster::{DeviceKind, load, unfold};
 use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output;
 use meikyo_spaces::Lan;
 use meikyo_units::{Bytes, Nanos};
 
+use super::as_is::{self, Origin};
 use super::daemon::Limits;
-use super::site::{Host, Site, Way};
+use super::site::{AsIs, Host, Site, Way};
 use super::watch;
 use crate::verbs::config;
 
 /// Asks nothing, and notices within a quarter of a minute that a host has gone.
 const SSH: &str = "ssh -o BatchMode=yes -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+
+/// The size of a block where nothing else is said.
+const BLOCK: Bytes = Bytes::new(256 << 10);
+
+/// The TCP port at which daemons meet where nothing else is said.
+const PORT: u16 = 7_272;
+
+/// With fewer hosts, those that are left when one is lost are not most of the group.
+const HOSTS_WITH_SPARES: usize = 3;
 
 /// Where a program runs, and how it is protected.
 #[derive(Debug, Args)]
@@ -41,22 +52,31 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SCHEME")]
     scheme: Option<String>,
     /// The size of a block
-    #[arg(long, value_name = "SIZE", default_value = "256KiB")]
+    #[arg(long, value_name = "SIZE", default_value_t = BLOCK)]
     block: Bytes,
     /// The TCP port at which daemons meet
-    #[arg(long, value_name = "PORT", default_value_t = 7_272)]
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
     /// The program by which hosts are reached, with its options
     #[arg(long, value_name = "COMMAND", default_value = SSH)]
     ssh: String,
-    /// The time between two checkpoints, in memory or on disk, for programs that ask whether one is due [default: Daly's, from
-    /// what they cost]
+    /// The time between two checkpoints, in memory or on disk, for programs that ask whether one is due and with
+    /// --as-is [default: Daly's, from what they cost]
     #[arg(long, value_name = "SPAN")]
     every: Option<Nanos>,
     /// Begin with the newest checkpoint that an earlier job of as many hosts has copied to this directory of a shared file
     /// system (--drain)
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
+    /// Protect a program that knows nothing of checkpoints: CRIU captures its processes on all hosts at once (with --local)
+    #[arg(long)]
+    as_is: bool,
+    /// CRIU 4.2 or newer, for --as-is
+    #[arg(long, value_name = "PATH", env = "MEIKYO_CRIU", default_value = "criu")]
+    criu: PathBuf,
+    /// Hosts that stand ready: one takes the place of every host that is lost, and the program goes on there
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "as_is")]
+    spares: usize,
     #[command(flatten)]
     limits: Limits,
     /// The program, as it is started on the first host: mpiexec finds the others
@@ -66,6 +86,10 @@ pub(crate) struct RunArgs {
 
 /// Starts a job, and waits for its end.
 pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
+    if args.as_is && args.local.is_none() {
+        return Err(Failure::new("only containers of this machine are captured as they are")
+            .hint("--local N in place of --cluster; a program with libmeikyo_checkpoint runs on hosts, without --as-is"));
+    }
     let directory = std::path::absolute(&args.directory)?;
     if Site::read(&directory).is_ok() {
         return Err(Failure::new(format!("`{}` has a job already", directory.display())).hint(
@@ -97,7 +121,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
     let every = args
         .every
         .map(|every| ("MEIKYO_CHECKPOINT_EVERY".to_owned(), every.as_secs_f64().to_string()));
-    let site = Site {
+    let as_is = args.as_is.then(|| captured(args, &hosts)).transpose()?;
+    let environment =
+        every.into_iter().chain(as_is.as_ref().map(|_| Site::capturable()).unwrap_or_default());
+    let mut site = Site {
         schema: Site::schema(),
         directory,
         way,
@@ -106,12 +133,79 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
         port: args.port,
         hosts,
         limits: args.limits.arguments(),
-        environment: every.into_iter().collect(),
+        environment: environment.collect(),
         work: std::env::current_dir()?,
         command: args.command.clone(),
+        as_is,
     };
+    if site.is_local() {
+        site.settle_addresses();
+    }
     let drained = args.resume.as_deref().map(|path| resumed(path, site.hosts.len())).transpose()?;
-    watch::carry_out(&site, &["--found".to_owned()], drained.as_ref())
+    let first = ["--found".to_owned()];
+    if site.as_is.is_none() {
+        return watch::carry_out(&site, &first, drained.as_ref());
+    }
+    let variables = site.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    output::say(&format!("the program gets {}", variables.collect::<Vec<_>>().join(" ")));
+    let origin = if drained.is_some() { Origin::From(None) } else { Origin::Afresh };
+    as_is::carry_out(&mut site, &first, origin, drained.as_ref())
+}
+
+/// A job of containers that is only there to see whether its program can be captured.
+pub(super) fn on_trial(
+    directory: &Path,
+    criu: PathBuf,
+    hosts: usize,
+    after: Nanos,
+    command: &[String],
+) -> Result<Site, Failure> {
+    let hosts = containers((1..=hosts).map(|number| format!("node{number}")).collect());
+    let as_is = AsIs {
+        criu,
+        every: Some(after),
+        between_failures: after,
+        names: hosts.iter().map(|host| host.name.clone()).collect(),
+        spares: Vec::new(),
+        starts: 0,
+    };
+    let mut site = Site {
+        schema: Site::schema(),
+        directory: directory.to_owned(),
+        way: Way::Local,
+        scheme: "partner".to_owned(),
+        block: BLOCK,
+        port: PORT,
+        hosts,
+        limits: Vec::new(),
+        environment: Site::capturable(),
+        work: std::env::current_dir()?,
+        command: command.to_vec(),
+        as_is: Some(as_is),
+    };
+    site.settle_addresses();
+    Ok(site)
+}
+
+/// How a program is captured that knows nothing of it.
+fn captured(args: &RunArgs, hosts: &[Host]) -> Result<AsIs, Failure> {
+    if args.spares > 0 && hosts.len() < HOSTS_WITH_SPARES {
+        let text = format!(
+            "of {} hosts, none can be replaced: most of a group have to live to admit another",
+            hosts.len()
+        );
+        return Err(Failure::new(text).hint(format!(
+            "take --local {HOSTS_WITH_SPARES} or more; one may be left to keep parity alone: mpiexec -hosts node1,node2"
+        )));
+    }
+    Ok(AsIs {
+        criu: as_is::criu(&args.criu)?,
+        every: args.every,
+        between_failures: args.limits.between_failures(),
+        names: hosts.iter().map(|host| host.name.clone()).collect(),
+        spares: (1..=args.spares).map(|number| format!("spare{number}")).collect(),
+        starts: 0,
+    })
 }
 
 /// What an earlier job has drained.
@@ -146,6 +240,18 @@ pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
             Way::Ssh { cluster, .. } => of_cluster(cluster, Some(on))?,
         };
         site.hosts = replaced(&site.hosts, hosts)?;
+    }
+    if site.is_local() {
+        site.settle_addresses();
+    }
+    if let Some(captured) = &site.as_is {
+        if !again.command.is_empty() {
+            return Err(Failure::new("a program that was captured as it is goes on as it was")
+                .hint("leave the command out; `run` with another directory begins a new job"));
+        }
+        as_is::criu(&captured.criu)?;
+        let origin = Origin::From(again.generation);
+        return as_is::carry_out(&mut site, &[], origin, None);
     }
     if !again.command.is_empty() {
         site.command = again.command.to_vec();

@@ -11,9 +11,11 @@ use std::process::{Command, Stdio};
 use meikyo_checkpoint::daemon::Status;
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_console::failure::Failure;
-use meikyo_units::Bytes;
+use meikyo_spaces::Lan;
+use meikyo_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use super::inside::LAST_PROCESS;
 use super::roles;
 
 /// What is written down.
@@ -46,8 +48,33 @@ const LOGS: &str = "logs";
 /// The program that launchers of MPI start in place of `ssh`.
 const AGENT: &str = "agent";
 
-/// The process of the program on a host that is reached by `ssh`.
-const PROCESS: &str = "process";
+/// The process of the program on the first host.
+pub(super) const PROCESS: &str = "process";
+
+/// What a program says that is captured as it is.
+pub(super) const OUTPUT: &str = "output";
+
+/// What it says on its standard error.
+pub(super) const ERRORS: &str = "errors";
+
+/// How it ended.
+pub(super) const ENDED: &str = "ended";
+
+/// The link by which hosts of a program that is captured reach each other.
+pub(super) const PROGRAM_LINK: usize = 0;
+
+/// The link of their daemons, which goes on while the other carries nothing.
+const DAEMON_LINK: usize = 1;
+
+/// Links of a host where the program is captured as it is.
+pub(super) const LINKS: usize = 2;
+
+/// The device of the program's link, in every container.
+const PROGRAM_DEVICE: &str = "l0";
+
+/// Processes of the program have greater numbers: those that are started in a container before it brings one back do not
+/// come so far.
+const PROCESSES_BELOW: u32 = 10_000;
 
 /// A host of the job, at its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +91,23 @@ pub(super) enum Way {
     Local,
     /// By this program and its arguments; addresses are those of this cluster file.
     Ssh { program: Vec<String>, cluster: PathBuf },
+}
+
+/// How a program is captured that knows nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AsIs {
+    /// CRIU.
+    pub(super) criu: PathBuf,
+    /// The time between two checkpoints, if it is not Daly's.
+    pub(super) every: Option<Nanos>,
+    /// The mean time between failures of one host.
+    pub(super) between_failures: Nanos,
+    /// What hosts are called in the program, by place: whoever takes a place is called so.
+    pub(super) names: Vec<String>,
+    /// Hosts that nobody has taken yet.
+    pub(super) spares: Vec<String>,
+    /// How often the program was started or brought back.
+    pub(super) starts: u64,
 }
 
 /// A job as it was started.
@@ -85,6 +129,9 @@ pub(super) struct Site {
     /// The directory in which the program is started.
     pub(super) work: PathBuf,
     pub(super) command: Vec<String>,
+    /// Nothing for a program with the library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) as_is: Option<AsIs>,
 }
 
 impl Site {
@@ -138,12 +185,32 @@ impl Site {
         self.path(LOGS).join(&host.name)
     }
 
+    /// What captures of a host say beside.
+    pub(super) fn capture_log_of(&self, host: &Host) -> PathBuf {
+        self.path(LOGS).join(format!("{}-captures", host.name))
+    }
+
     pub(super) fn names(&self) -> PathBuf {
         self.path(NAMES)
     }
 
     pub(super) fn socket_of(&self, host: &Host) -> PathBuf {
-        roles::socket(&self.path(SOCKETS), &host.name)
+        roles::socket(&self.path(SOCKETS), self.called(host))
+    }
+
+    /// What a host is called by others of the job.
+    pub(super) fn called<'a>(&'a self, host: &'a Host) -> &'a str {
+        let place = self.hosts.iter().position(|other| other.name == host.name);
+        let names = self.as_is.as_ref().map(|as_is| &as_is.names);
+        names.zip(place).and_then(|(names, place)| names.get(place)).unwrap_or(&host.name)
+    }
+
+    /// Gives containers the addresses of their places; daemons of a captured program have a link of their own.
+    pub(super) fn settle_addresses(&mut self) {
+        let link = if self.as_is.is_some() { DAEMON_LINK } else { PROGRAM_LINK };
+        for (place, host) in self.hosts.iter_mut().enumerate() {
+            host.address = IpAddr::V4(Lan::address(place, link));
+        }
     }
 
     /// Makes what is not there, and writes the job's files, here and on its hosts.
@@ -166,10 +233,15 @@ impl Site {
         }
         let job = self.job();
         fs::write(self.path(JOB), &job)?;
-        fs::write(self.path("hostfile"), lines(self.hosts.iter().map(|host| host.name.clone())))?;
+        fs::write(
+            self.path("hostfile"),
+            lines(self.hosts.iter().map(|host| self.called(host).to_owned())),
+        )?;
         if self.is_local() {
-            let lines =
-                lines(self.hosts.iter().map(|host| format!("{} {}", host.address, host.name)));
+            let line = |(place, host): (usize, &Host)| {
+                format!("{} {}", Lan::address(place, PROGRAM_LINK), self.called(host))
+            };
+            let lines = lines(self.hosts.iter().enumerate().map(line));
             fs::write(self.names(), format!("127.0.0.1 localhost\n{lines}"))?;
             for host in &self.hosts {
                 make(&self.disk_of(host))?;
@@ -186,8 +258,7 @@ impl Site {
                 }
             }
         }
-        let record = serde_json::to_vec_pretty(self)?;
-        Ok(fs::write(self.path(RECORD), record)?)
+        self.record()
     }
 
     /// The job's file: docs/checkpoint-format.md.
@@ -205,7 +276,10 @@ impl Site {
 
     /// What launchers of MPI on a container start in place of `ssh`.
     fn write_agent(&self) -> Result<(), Failure> {
-        let words = self.role(roles::REACH)?;
+        let mut words = self.role(roles::REACH)?;
+        if self.as_is.is_some() {
+            words.push(format!("--kept={}", self.path(ERRORS).display()));
+        }
         let script = format!(
             "#!/bin/sh\nexec {} {} \"$@\"\n",
             quoted(&words),
@@ -222,8 +296,25 @@ impl Site {
     }
 
     fn role(&self, name: &str) -> Result<Vec<String>, Failure> {
-        let program = program()?;
-        Ok([&program, roles::WORDS[0], roles::WORDS[1], name].map(str::to_owned).to_vec())
+        let mut words = vec![program()?];
+        words.extend(Self::role_words(name));
+        Ok(words)
+    }
+
+    /// The words that this program is started with in a role.
+    pub(super) fn role_words(name: &str) -> Vec<String> {
+        [roles::WORDS[0], roles::WORDS[1], name].map(str::to_owned).to_vec()
+    }
+
+    /// A text for a shell that starts a command as the first of a tree that is captured, in a session of its own and with
+    /// nothing open of whoever starts it.
+    pub(super) fn kept(how: &[String], command: &[String]) -> Result<String, Failure> {
+        let mut words = vec!["setsid".to_owned(), program()?];
+        words.extend(Self::role_words(roles::KEEP));
+        words.extend(how.iter().cloned());
+        words.push("--".to_owned());
+        words.extend(command.iter().cloned());
+        Ok(format!("{} </dev/null >/dev/null 2>&1 &", quoted(&words)))
     }
 
     /// Writes a file of the job on a host that is reached by `ssh`.
@@ -274,7 +365,7 @@ impl Site {
         let (program, arguments) =
             words.split_first().ok_or_else(|| Failure::new("--ssh names no program"))?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(&host.name).arg(script).stdin(Stdio::null());
+        command.args(arguments).arg(self.called(host)).arg(script).stdin(Stdio::null());
         Ok(command)
     }
 
@@ -287,6 +378,21 @@ impl Site {
 
     /// The program on the first host, with what it and launchers of MPI have to know.
     pub(super) fn program(&self) -> Result<Command, Failure> {
+        let work = quoted(&[self.work.to_string_lossy().into_owned()]);
+        let words = self.program_words();
+        if self.as_is.is_some() {
+            let job = ["--job".to_owned(), self.directory.to_string_lossy().into_owned()];
+            let kept = Self::kept(&job, &words)?;
+            return self.script(&self.hosts[0], &format!("cd {work} || exit 1; {kept}"));
+        }
+        let process = quoted(&[self.path(PROCESS).to_string_lossy().into_owned()]);
+        self.script(
+            &self.hosts[0],
+            &format!("echo $$ > {process}; cd {work} && exec {}", quoted(&words)),
+        )
+    }
+
+    fn program_words(&self) -> Vec<String> {
         let path = |name| self.path(name).to_string_lossy().into_owned();
         let mut variables = vec![
             ("MEIKYO_CHECKPOINT_DIRECTORY".to_owned(), self.disk().to_string_lossy().into_owned()),
@@ -325,12 +431,46 @@ impl Site {
         let mut words = vec!["env".to_owned()];
         words.extend(variables.into_iter().map(|(name, value)| format!("{name}={value}")));
         words.extend(self.command.iter().cloned());
-        let work = quoted(&[self.work.to_string_lossy().into_owned()]);
-        let process = quoted(&[path(PROCESS)]);
-        self.script(
-            &self.hosts[0],
-            &format!("echo $$ > {process}; cd {work} && exec {}", quoted(&words)),
-        )
+        words
+    }
+
+    /// What MPI libraries are told where the program is captured as it is, and the person has not said otherwise: to use
+    /// what CRIU can capture, and the one link that carries nothing meanwhile.
+    pub(super) fn capturable() -> Vec<(String, String)> {
+        let all = [
+            // Debian's MPICH moves data by UCX.
+            ("UCX_TLS", "posix,self,tcp"),
+            ("UCX_NET_DEVICES", PROGRAM_DEVICE),
+            ("HYDRA_IFACE", PROGRAM_DEVICE),
+            ("OMPI_MCA_pml", "ob1"),
+            ("OMPI_MCA_btl", "self,vader,tcp"),
+            ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
+            ("OMPI_MCA_btl_tcp_if_include", PROGRAM_DEVICE),
+            ("OMPI_MCA_oob_tcp_if_include", PROGRAM_DEVICE),
+            // Its files are part of what is captured there.
+            ("OMPI_MCA_orte_tmpdir_base", "/dev/shm"),
+        ];
+        let is_free = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
+        all.into_iter()
+            .filter(is_free)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// Has the processes of the program on a host get numbers that are free on every other.
+    pub(super) fn number_processes(&self, host: &Host) -> Result<Command, Failure> {
+        self.script(host, &format!("echo {PROCESSES_BELOW} > {LAST_PROCESS}"))
+    }
+
+    /// How a program that is captured has ended, if it has.
+    pub(super) fn ended(&self) -> Option<u8> {
+        fs::read_to_string(self.path(ENDED)).ok()?.trim().parse().ok()
+    }
+
+    /// Writes down what is to be known for a restart.
+    pub(super) fn record(&self) -> Result<(), Failure> {
+        let record = serde_json::to_vec_pretty(self)?;
+        Ok(fs::write(self.path(RECORD), record)?)
     }
 
     /// Tells the program on the first host to end: it ends what it has started on others. Or kills it with all that it
@@ -338,7 +478,10 @@ impl Site {
     pub(super) fn end_program(&self, is_killed: bool) -> Result<(), Failure> {
         let process = quoted(&[self.path(PROCESS).to_string_lossy().into_owned()]);
         let script = if is_killed {
-            format!("kill -KILL -- -$(cat {process}) || kill -KILL $(cat {process})")
+            format!("kill -KILL -$(cat {process}) || kill -KILL $(cat {process})")
+        } else if self.as_is.is_some() {
+            // Whoever keeps it together stays.
+            format!("kill -TERM -$(cat {process})")
         } else {
             format!("kill $(cat {process})")
         };

@@ -14,11 +14,11 @@ use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerOptions, Lan, process};
 
 use super::roles::{self, UNREACHED};
-use super::site::{Host, JOB, Site};
+use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
 use crate::signals;
 
 /// Between two looks at what runs.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Daemons have met so long after they were started.
 const MEETING: Duration = Duration::from_secs(60);
@@ -27,10 +27,10 @@ const MEETING: Duration = Duration::from_secs(60);
 const SAVING: Duration = Duration::from_secs(600);
 
 /// A program ends because a host has ended, and what is seen first is not always that.
-const CAUSE: Duration = Duration::from_secs(2);
+pub(super) const CAUSE: Duration = Duration::from_secs(2);
 
 /// A program that is told to end has so long for it.
-const ENDING: Duration = Duration::from_secs(10);
+pub(super) const ENDING: Duration = Duration::from_secs(10);
 
 /// A daemon that ends while its host lives is started again so often.
 const STARTS_MAX: u32 = 4;
@@ -43,7 +43,7 @@ struct Daemon {
     starts: u32,
 }
 
-struct Job<'a> {
+pub(super) struct Job<'a> {
     site: &'a Site,
     /// By place, where hosts are containers.
     containers: Vec<Container>,
@@ -53,11 +53,14 @@ struct Job<'a> {
 }
 
 /// Why a job does not go on.
-enum Trouble {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
     /// A host is gone.
     Lost(usize),
     /// Its daemon does not run, for this reason.
     Daemon(usize, String),
+    /// Daemons do not meet on these hosts, for this reason.
+    Apart(String, String),
 }
 
 /// Runs a job to its end; daemons are started with these arguments beside, and have this before the program begins.
@@ -66,16 +69,8 @@ pub(super) fn carry_out(
     first: &[String],
     drained: Option<&Drained>,
 ) -> Result<Answer, Failure> {
-    let network = if site.is_local() { Some(network(site.hosts.len())?) } else { None };
-    site.prepare()?;
-    let (containers, daemons) = (Vec::new(), Vec::new());
-    let mut job = Job { site, containers, network, daemons };
-    job.start_containers()?;
-    for place in 0..site.hosts.len() {
-        let daemon = job.start_daemon(place, first, 1)?;
-        job.daemons.push(daemon);
-    }
-    job.meet()?;
+    let mut job = Job::start(site, first)?;
+    job.meet().map_err(|trouble| job.explained(&trouble))?;
     if let Some(drained) = drained {
         job.resume(drained)?;
     }
@@ -99,7 +94,7 @@ pub(super) fn carry_out(
     Ok(Answer::Exit(code))
 }
 
-fn network(hosts: usize) -> Result<Lan, Failure> {
+fn network(hosts: usize, links: usize) -> Result<Lan, Failure> {
     let hint = "run it as root, or let users make namespaces (sysctl kernel.unprivileged_userns_clone=1, \
                 user.max_user_namespaces); --cluster FILE runs on hosts";
     let failed = |text: String| Failure::new(text).hint(hint);
@@ -109,10 +104,33 @@ fn network(hosts: usize) -> Result<Lan, Failure> {
     if !rustix::process::geteuid().is_root() {
         process::become_root_of_own().map_err(|error| refused(&error))?;
     }
-    Lan::make(hosts, 1, None).map_err(|error| refused(&error))
+    Lan::make(hosts, links, None).map_err(|error| refused(&error))
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Starts hosts and their daemons, these with arguments beside.
+    pub(super) fn start(site: &'a Site, first: &[String]) -> Result<Self, Failure> {
+        let links = if site.as_is.is_some() { LINKS } else { 1 };
+        let network = if site.is_local() { Some(network(site.hosts.len(), links)?) } else { None };
+        site.prepare()?;
+        let (containers, daemons) = (Vec::new(), Vec::new());
+        let mut job = Self { site, containers, network, daemons };
+        job.start_containers()?;
+        for place in 0..site.hosts.len() {
+            let daemon = job.start_daemon(place, first, 1)?;
+            job.daemons.push(daemon);
+        }
+        Ok(job)
+    }
+
+    /// Lets the link of the program carry frames, or not.
+    pub(super) fn carry(&mut self, is_on: bool) -> Result<(), Failure> {
+        match &mut self.network {
+            Some(network) => Ok(network.carry(PROGRAM_LINK, is_on)?),
+            None => Ok(()),
+        }
+    }
+
     fn name(&self, place: usize) -> &str {
         &self.site.hosts[place].name
     }
@@ -123,7 +141,7 @@ impl Job<'_> {
         let role = [roles::WORDS[0], roles::WORDS[1], roles::FIRST];
         for (place, host) in self.site.hosts.iter().enumerate() {
             let options = ContainerOptions {
-                name: host.name.clone(),
+                name: self.site.called(host).to_owned(),
                 hosts: self.site.names(),
                 socket: self.site.socket_of(host),
                 binds: vec![(self.site.disk_of(host), self.site.disk())],
@@ -150,10 +168,10 @@ impl Job<'_> {
     }
 
     /// Waits until all daemons are members of one group that knows what was committed.
-    fn meet(&mut self) -> Result<(), Failure> {
+    pub(super) fn meet(&mut self) -> Result<(), Trouble> {
         let deadline = now() + MEETING;
         loop {
-            self.look_after().map_err(|trouble| self.explained(&trouble))?;
+            self.look_after()?;
             let awaited: Vec<&Host> =
                 self.site.hosts.iter().filter(|host| !self.is_member(host)).collect();
             let Some(first) = awaited.first() else { return Ok(()) };
@@ -161,18 +179,14 @@ impl Job<'_> {
                 let names: Vec<&str> = awaited.iter().map(|host| host.name.as_str()).collect();
                 let last = self.site.status(first).and_then(|status| status.last);
                 let why = last.or_else(|| self.last_words(first)).unwrap_or_default();
-                let text = format!("daemons do not meet on {}: {why}", names.join(", "));
-                return Err(Failure::new(text).hint(format!(
-                    "hosts have to reach each other at TCP port {}: --port names another",
-                    self.site.port
-                )));
+                return Err(Trouble::Apart(names.join(", "), why));
             }
             thread::park_timeout(LOOK_AGAIN);
         }
     }
 
     /// Has every host save what it had in an earlier job.
-    fn resume(&mut self, drained: &Drained) -> Result<(), Failure> {
+    pub(super) fn resume(&mut self, drained: &Drained) -> Result<(), Failure> {
         let disk = self.site.disk().to_string_lossy().into_owned();
         for (host, file) in self.site.hosts.iter().zip(&drained.files) {
             let file = file.to_string_lossy().into_owned();
@@ -205,7 +219,7 @@ impl Job<'_> {
     }
 
     /// Notices what has ended, and starts daemons again.
-    fn look_after(&mut self) -> Result<(), Trouble> {
+    pub(super) fn look_after(&mut self) -> Result<(), Trouble> {
         for place in 0..self.daemons.len() {
             let lost = |_: io::Error| Trouble::Lost(place);
             if let Some(container) = self.containers.get_mut(place)
@@ -300,7 +314,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn explained(&self, trouble: &Trouble) -> Failure {
+    pub(super) fn explained(&self, trouble: &Trouble) -> Failure {
         let directory = self.site.directory.display();
         match trouble {
             Trouble::Lost(place) => {
@@ -322,6 +336,12 @@ impl Job<'_> {
                     meikyo_cluster::fold(&kept)
                 ))
             }
+            Trouble::Apart(names, why) => {
+                Failure::new(format!("daemons do not meet on {names}: {why}")).hint(format!(
+                    "hosts have to reach each other at TCP port {}: --port names another",
+                    self.site.port
+                ))
+            }
             Trouble::Daemon(place, why) => {
                 let (name, log) = (self.name(*place), self.site.log_of(&self.site.hosts[*place]));
                 let why = why.strip_prefix("error: ").unwrap_or(why);
@@ -334,7 +354,7 @@ impl Job<'_> {
     }
 
     /// Waits until what the program has handed over is saved or given up; how the first daemon stands then.
-    fn settle(&mut self) -> Option<Status> {
+    pub(super) fn settle(&mut self) -> Option<Status> {
         let deadline = now() + SAVING;
         loop {
             if self.look_after().is_err() {
@@ -369,7 +389,7 @@ impl Drop for Job<'_> {
     }
 }
 
-fn spawned(command: &mut Command) -> Result<Child, Failure> {
+pub(super) fn spawned(command: &mut Command) -> Result<Child, Failure> {
     command.spawn().map_err(|error| {
         let program = command.get_program().to_string_lossy().into_owned();
         Failure::new(format!("cannot start `{program}`: {error}"))
@@ -378,6 +398,6 @@ fn spawned(command: &mut Command) -> Result<Child, Failure> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "what runs elsewhere is waited for by the clock")]
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }

@@ -1,0 +1,630 @@
+//! A job whose program knows nothing of checkpoints: all its hosts are captured at once while nothing is on the wire, and a
+//! host that is lost is replaced by a spare one without a person.
+//!
+//! A capture is one generation of the daemons, as every other. The program's link is switched off before the first host stands
+//! still and on again when all are written: what TCP has sent meanwhile is sent again, so every octet is in exactly one image.
+//! When a host is lost, everything of the job is ended, and its containers begin anew with a spare in the place of the lost one
+//! under the same name and address: one way for every loss, and the one that `restart` goes, too.
+//!
+//! Cost: a stop is what the slowest host takes to be written, and up to 0.2 s more until TCP sends again what was dropped.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use meikyo_checkpoint::capture::criu::{Criu, CriuError};
+use meikyo_checkpoint::drain::Drained;
+use meikyo_checkpoint::interval::{Risk, daly};
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, bytes_text, span_text};
+use meikyo_units::Nanos;
+
+use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED};
+use super::parts::{Halt, Parts, Stopped};
+use super::plan::DETECTION;
+use super::roles::{BRING_BACK, CAPTURE};
+use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site};
+use super::watch::{CAUSE, ENDING, Job, LOOK_AGAIN, Trouble, now};
+use crate::signals;
+
+/// Hosts have so long until their processes stand still and are written, and to bring them back.
+const WRITING: Duration = Duration::from_secs(300);
+
+/// Hosts have so long until they know what they bring back: others may rebuild it for them.
+const FETCHING: Duration = Duration::from_secs(900);
+
+/// The first capture without `--every`: what it takes says when the next one is due.
+const FIRST: Nanos = Nanos::from_secs(10);
+
+/// Captures are not more often.
+const EVERY_MIN: Nanos = Nanos::from_millis(100);
+
+/// What the program has said is passed on in such pieces.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What the program begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nothing.
+    Afresh,
+    /// The newest whole generation, or this one.
+    From(Option<u64>),
+}
+
+/// How an attempt at a job has ended.
+enum Outcome {
+    /// The program has, with this code.
+    Ended(u8),
+    /// A host was lost, and there is something to go on from, or not.
+    Lost(usize, bool),
+}
+
+/// A CRIU that works here.
+pub(super) fn criu(program: &Path) -> Result<PathBuf, Failure> {
+    let is_path = program.components().count() > 1;
+    let program = if is_path { std::path::absolute(program)? } else { program.to_owned() };
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::new("only root captures programs as they are")
+            .hint("run it as root; a program with libmeikyo_checkpoint needs no privileges, and no --as-is"));
+    }
+    let criu = Criu::new(&program);
+    let explained = |error: CriuError| {
+        let hint = "install CRIU 4.2 or newer (Debian 14 has it; packaging/criu puts it into a folder), and say where it is: \
+                    --criu PATH, or MEIKYO_CRIU";
+        match &error {
+            CriuError::Unable { .. } => Failure::new(error)
+                .hint("`criu check` says what the kernel lacks; a program with libmeikyo_checkpoint needs none of it"),
+            _ => Failure::new(error).hint(hint),
+        }
+    };
+    criu.version().map_err(explained)?;
+    criu.check().map_err(explained)?;
+    Ok(program)
+}
+
+/// Runs a job until its program ends, on spare hosts where others are lost.
+pub(super) fn carry_out(
+    site: &mut Site,
+    first: &[String],
+    origin: Origin,
+    drained: Option<&Drained>,
+) -> Result<Answer, Failure> {
+    let signals = signals::stream()?;
+    signals.set_nonblocking(true)?;
+    let (mut first, mut drained, mut origin) = (first, drained, origin);
+    if let Some(drained) = drained {
+        as_is(site).starts = drained.reached.run;
+    }
+    let mut lost_at = None;
+    let mut shown: Option<[Shown; 2]> = None;
+    loop {
+        as_is(site).starts += 1;
+        let mut attempt = Attempt { shown: &mut shown, signals: &signals, lost_at, trial: None };
+        match attempt.carry_out(site, first, origin, drained)? {
+            Outcome::Ended(code) => return Ok(Answer::Exit(code)),
+            Outcome::Lost(place, is_saved) => {
+                lost_at = Some(now());
+                let lost = site.hosts[place].name.clone();
+                let spares = &mut as_is(site).spares;
+                if spares.is_empty() {
+                    let hint = format!(
+                        "meikyo checkpoint restart --directory {} goes on when {lost} is back, or with --on HOSTS with another in \
+                         its place; --spares N has others stand ready",
+                        site.directory.display()
+                    );
+                    let text = format!("the host {lost} is gone, and no spare is left");
+                    return Err(Failure::new(text).hint(hint));
+                }
+                let spare = spares.remove(0);
+                output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
+                site.hosts[place].name = spare;
+                (first, drained) = (&[], None);
+                origin = if is_saved { Origin::From(None) } else { Origin::Afresh };
+            }
+        }
+    }
+}
+
+/// Starts a job, captures it once, and ends it: how that went, or why it is not possible.
+///
+/// What the program says is not shown.
+pub(super) fn examine(site: &mut Site) -> Result<Result<String, String>, Failure> {
+    let signals = signals::stream()?;
+    signals.set_nonblocking(true)?;
+    as_is(site).starts = 1;
+    let mut shown = None;
+    let mut trial = Trial::Awaited;
+    let mut attempt =
+        Attempt { shown: &mut shown, signals: &signals, lost_at: None, trial: Some(&mut trial) };
+    match attempt.carry_out(site, &["--found".to_owned()], Origin::Afresh, None)? {
+        Outcome::Lost(..) => Err(Failure::new("a container has ended")),
+        Outcome::Ended(code) => match trial {
+            Trial::Over(found) => Ok(found),
+            Trial::Awaited => {
+                let said = fs::read_to_string(site.path(ERRORS)).unwrap_or_default();
+                let last = said.lines().last().unwrap_or_default();
+                Err(Failure::new(format!(
+                    "the program has ended with {code} before it was captured: {last}"
+                ))
+                .hint("capture it earlier: --after SPAN"))
+            }
+        },
+    }
+}
+
+/// A capture that is only to show whether one is possible.
+enum Trial {
+    Awaited,
+    /// What a checkpoint takes, or why there can be none.
+    Over(Result<String, String>),
+}
+
+fn as_is(site: &mut Site) -> &mut AsIs {
+    site.as_is.as_mut().expect("whoever comes here captures a program as it is")
+}
+
+/// One start of everything.
+struct Attempt<'a> {
+    shown: &'a mut Option<[Shown; 2]>,
+    signals: &'a UnixStream,
+    /// When a host was lost that this one makes up for.
+    lost_at: Option<Instant>,
+    /// What is found out, where nothing else is wanted.
+    trial: Option<&'a mut Trial>,
+}
+
+impl Attempt<'_> {
+    fn carry_out(
+        &mut self,
+        site: &Site,
+        first: &[String],
+        origin: Origin,
+        drained: Option<&Drained>,
+    ) -> Result<Outcome, Failure> {
+        let mut job = Job::start(site, first)?;
+        let mut reached = Reached { step: 0, is_saved: origin != Origin::Afresh };
+        match self.go(&mut job, site, origin, drained, &mut reached) {
+            Ok(code) => Ok(Outcome::Ended(code)),
+            Err(Stopped::Trouble(Trouble::Lost(place))) => {
+                Ok(Outcome::Lost(place, reached.is_saved))
+            }
+            Err(Stopped::Trouble(trouble)) => Err(job.explained(&trouble)),
+            Err(Stopped::Halt(halt)) => Err(Failure::new(not_done(site, "brought back", &halt))),
+            Err(Stopped::Failure(failure)) => Err(failure),
+        }
+    }
+
+    /// From the first daemon to the end of the program; its exit code.
+    fn go(
+        &mut self,
+        job: &mut Job<'_>,
+        site: &Site,
+        origin: Origin,
+        drained: Option<&Drained>,
+        reached: &mut Reached,
+    ) -> Result<u8, Stopped> {
+        job.meet()?;
+        if let Some(drained) = drained {
+            job.resume(drained)?;
+        }
+        let after = |lost_at: Instant| {
+            format!(", {} after a host was lost", span_text(nanos(lost_at.elapsed())))
+        };
+        match origin {
+            Origin::Afresh => {
+                self.begin(site)?;
+                if let Some(lost_at) = self.lost_at {
+                    let after = after(lost_at);
+                    output::say(&format!(
+                        "the program begins anew, as nothing was saved yet{after}"
+                    ));
+                }
+            }
+            Origin::From(generation) => {
+                reached.step = self.bring_back(job, site, generation)?;
+                let after = self.lost_at.map_or_else(String::new, after);
+                output::say(&format!(
+                    "the program goes on from checkpoint {}{after}",
+                    reached.step
+                ));
+            }
+        }
+        self.watch(job, site, reached)
+    }
+
+    /// Starts the program anew.
+    fn begin(&mut self, site: &Site) -> Result<(), Failure> {
+        for name in [OUTPUT, ERRORS] {
+            fs::write(site.path(name), [])?;
+        }
+        self.show(site);
+        forget_end(site)?;
+        for host in &site.hosts {
+            finished(&mut site.number_processes(host)?, "the processes cannot be numbered")?;
+        }
+        finished(site.program()?.stdin(Stdio::null()), "the program cannot be started")
+    }
+
+    /// Has all hosts bring back what they have of a generation; the number of the capture.
+    fn bring_back(
+        &mut self,
+        job: &mut Job<'_>,
+        site: &Site,
+        generation: Option<u64>,
+    ) -> Result<u64, Stopped> {
+        forget_end(site)?;
+        let mut arguments = part_arguments(site);
+        if let Some(generation) = generation {
+            arguments.extend(["--generation".to_owned(), generation.to_string()]);
+        }
+        let mut parts = Parts::start(site, BRING_BACK, &arguments)?;
+        let said = parts.await_all(READY, FETCHING, || job.look_after())?;
+        let is_same = said.iter().all(|other| said.first() == Some(other));
+        let Some(one) = said.first().filter(|_| is_same) else {
+            let text = format!("hosts would go on from different checkpoints: {}", said.join(", "));
+            let failure = Failure::new(text).hint("name one that all have: restart --generation N");
+            return Err(failure.into());
+        };
+        let step = one.rsplit(' ').next().and_then(|step| step.parse().ok()).unwrap_or_default();
+        self.show(site);
+        // Nobody answers for whom others do not know yet.
+        job.carry(false)?;
+        parts.go_on();
+        let restored = parts.await_all(RESTORED, WRITING, || job.look_after());
+        job.carry(true)?;
+        restored?;
+        Ok(step)
+    }
+
+    /// What the program says from here on is passed on; what was shown before a host was lost is not shown again.
+    fn show(&mut self, site: &Site) {
+        if self.trial.is_some() {
+            return;
+        }
+        match &mut *self.shown {
+            Some(shown) => shown.iter_mut().for_each(Shown::roll_back),
+            shown => {
+                *shown = Some([
+                    Shown::new(site.path(OUTPUT), false),
+                    Shown::new(site.path(ERRORS), true),
+                ]);
+            }
+        }
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.shown.iter_mut().flatten().try_for_each(Shown::pass_on)
+    }
+
+    /// Captures the program until it has ended or a host is lost.
+    fn watch(
+        &mut self,
+        job: &mut Job<'_>,
+        site: &Site,
+        reached: &mut Reached,
+    ) -> Result<u8, Stopped> {
+        let mut captures = Captures::new(site, self.trial.is_some());
+        let mut told: Option<Instant> = None;
+        loop {
+            // What it said last is there before its end is.
+            let ended = site.ended();
+            job.look_after()?;
+            self.pass_on()?;
+            if let Some(code) = ended {
+                // A program ends because a host has ended, and what is seen first is not always that.
+                let deadline = now() + CAUSE;
+                while code != 0 && told.is_none() && now() < deadline {
+                    job.look_after()?;
+                    thread::park_timeout(LOOK_AGAIN);
+                }
+                return Ok(code);
+            }
+            captures.turn(job, site, reached)?;
+            if let Some(trial) = &mut self.trial
+                && let Some(found) = captures.first.take()
+            {
+                **trial = Trial::Over(found);
+                return Ok(0);
+            }
+            let mut raised = [0; 16];
+            if matches!(io::Read::read(&mut &*self.signals, &mut raised), Ok(count) if count > 0) {
+                output::say("the program is told to end");
+                if told.is_some() {
+                    return Ok(KILLED);
+                }
+                site.end_program(false)?;
+                told = Some(now());
+            }
+            if told.is_some_and(|told| told.elapsed() > ENDING) {
+                return Ok(KILLED);
+            }
+            thread::park_timeout(LOOK_AGAIN);
+        }
+    }
+}
+
+/// The exit code of a program that was killed, as shells say it.
+const KILLED: u8 = 128 + 9;
+
+/// How far a program has come that is captured.
+struct Reached {
+    /// The number of the last capture.
+    step: u64,
+    /// Whether there is anything to go on from.
+    is_saved: bool,
+}
+
+fn finished(command: &mut std::process::Command, what: &str) -> Result<(), Failure> {
+    let ended = command.status()?;
+    if ended.success() { Ok(()) } else { Err(Failure::new(format!("{what}: {ended}"))) }
+}
+
+fn forget_end(site: &Site) -> io::Result<()> {
+    match fs::remove_file(site.path(ENDED)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
+    let name = |place: &usize| site.hosts[*place].name.clone();
+    match halt {
+        Halt::Failed(place, why) => format!("the program is not {what} on {}: {why}", name(place)),
+        Halt::Late(places) => {
+            let names: Vec<String> = places.iter().map(name).collect();
+            format!("the program is not {what} in time on {}", names.join(", "))
+        }
+    }
+}
+
+fn part_arguments(site: &Site) -> Vec<String> {
+    let criu = site.as_is.as_ref().map(|as_is| as_is.criu.to_string_lossy().into_owned());
+    let disk = site.disk().to_string_lossy().into_owned();
+    vec!["--criu".to_owned(), criu.unwrap_or_default(), "--disk".to_owned(), disk]
+}
+
+/// When the program is captured, and what becomes of it.
+struct Captures {
+    every: Option<Nanos>,
+    /// The mean time between failures of all hosts together.
+    between_failures: Nanos,
+    due: Instant,
+    /// What is still being handed over, and its number.
+    saving: Option<(Parts, u64)>,
+    /// What went wrong last.
+    trouble: Option<String>,
+    has_told: bool,
+    /// Whether nothing is said of them.
+    is_quiet: bool,
+    /// How the first went, until somebody takes it.
+    first: Option<Result<String, String>>,
+}
+
+impl Captures {
+    fn new(site: &Site, is_quiet: bool) -> Self {
+        let as_is = site.as_is.as_ref();
+        let every = as_is.and_then(|as_is| as_is.every).map(|every| every.max(EVERY_MIN));
+        let hosts = site.hosts.len() as u64;
+        let between_failures =
+            as_is.map_or(FIRST, |as_is| Nanos::new(as_is.between_failures.get() / hosts));
+        let due = now() + every.unwrap_or(FIRST).to_std();
+        Self {
+            every,
+            between_failures,
+            due,
+            saving: None,
+            trouble: None,
+            has_told: is_quiet,
+            is_quiet,
+            first: None,
+        }
+    }
+
+    /// Begins a capture when it is due, and sees how the last one stands.
+    fn turn(
+        &mut self,
+        job: &mut Job<'_>,
+        site: &Site,
+        reached: &mut Reached,
+    ) -> Result<(), Stopped> {
+        if let Some((mut parts, step)) = self.saving.take() {
+            match parts.poll(SAVED) {
+                None => self.saving = Some((parts, step)),
+                Some(Ok(said)) => self.saved(&said, step),
+                Some(Err(halt)) => self.failed(site, &halt),
+            }
+            return Ok(());
+        }
+        if !reached.is_saved && reached.step > 0 {
+            let status = site.status(&site.hosts[0]);
+            reached.is_saved = status.is_some_and(|status| status.committed.is_some());
+        }
+        if now() < self.due {
+            return Ok(());
+        }
+        let step = reached.step + 1;
+        match capture(job, site, step) {
+            Ok(parts) => {
+                reached.step = step;
+                self.saving = Some((parts, step));
+            }
+            Err(Stopped::Halt(halt)) => self.failed(site, &halt),
+            Err(stopped) => return Err(stopped),
+        }
+        Ok(())
+    }
+
+    fn saved(&mut self, said: &[String], step: u64) {
+        let numbers = |said: &String| {
+            let (bytes, stopped) = said.split_once(' ')?;
+            Some((bytes.parse::<u64>().ok()?, stopped.parse::<u64>().ok()?))
+        };
+        let numbers: Vec<(u64, u64)> = said.iter().filter_map(numbers).collect();
+        let bytes = numbers.iter().map(|(bytes, _)| bytes).sum();
+        let stopped =
+            Nanos::new(numbers.iter().map(|&(_, stopped)| stopped).max().unwrap_or_default());
+        let wait = self.every.unwrap_or_else(|| {
+            let (cost, restart, between_failures) = (stopped, DETECTION, self.between_failures);
+            daly(&Risk { cost, restart, between_failures }).max(EVERY_MIN)
+        });
+        self.due = now() + wait.to_std();
+        let cost = format!(
+            "{} on all hosts, the program stood still for {}",
+            bytes_text(bytes),
+            span_text(stopped)
+        );
+        if !self.has_told || self.trouble.take().is_some() {
+            self.has_told = true;
+            output::say(&format!("checkpoint {step}: {cost}; the next in {}", span_text(wait)));
+        }
+        self.first.get_or_insert(Ok(cost));
+    }
+
+    /// Says what went wrong, once as long as it is the same; the program goes on.
+    fn failed(&mut self, site: &Site, halt: &Halt) {
+        let why = not_done(site, "captured", halt);
+        let text = format!("{why}; it goes on unprotected");
+        self.first = Some(Err(why));
+        if !self.is_quiet && self.trouble.as_ref() != Some(&text) {
+            output::say(&text);
+        }
+        self.trouble = Some(text);
+        self.due = now() + self.every.unwrap_or(FIRST).to_std();
+    }
+}
+
+/// Has all hosts write what they have of the program, and go on.
+fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> {
+    let run = site.as_is.as_ref().map_or(0, |as_is| as_is.starts);
+    let mut arguments = part_arguments(site);
+    let numbers = ["--run".to_owned(), run.to_string(), "--step".to_owned(), step.to_string()];
+    arguments.extend(numbers);
+    let mut parts = Parts::start(site, CAPTURE, &arguments)?;
+    parts.await_all(HERE, WRITING, || job.look_after())?;
+    job.carry(false)?;
+    parts.go_on();
+    let written = parts.await_all(DUMPED, WRITING, || job.look_after());
+    job.carry(true)?;
+    written?;
+    parts.go_on();
+    Ok(parts)
+}
+
+fn nanos(span: Duration) -> Nanos {
+    Nanos::new(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// What a program has said, and how much of it was passed on.
+#[derive(Debug)]
+struct Shown {
+    path: PathBuf,
+    at: u64,
+    is_error: bool,
+    /// What was passed on last, up to `at`.
+    last: Vec<u8>,
+    /// What was passed on already and the program says again.
+    again: Vec<u8>,
+}
+
+/// So much of what was passed on is known again.
+const AGAIN_BYTES_MAX: usize = 1 << 20;
+
+impl Shown {
+    /// Passes on what comes behind what is there.
+    fn new(path: PathBuf, is_error: bool) -> Self {
+        let at = fs::metadata(&path).map_or(0, |data| data.len());
+        Self { path, at, is_error, last: Vec::new(), again: Vec::new() }
+    }
+
+    /// What stood behind the end that the file has now is not there any more.
+    fn roll_back(&mut self) {
+        let length = fs::metadata(&self.path).map_or(0, |data| data.len());
+        let gone = usize::try_from(self.at.saturating_sub(length)).unwrap_or(usize::MAX);
+        let kept = self.last.len().saturating_sub(gone);
+        self.again = self.last.split_off(kept);
+        self.at = self.at.min(length);
+    }
+
+    /// A program that was brought back says again what it had said since its checkpoint: that is not shown twice.
+    fn pass_on(&mut self) -> io::Result<()> {
+        let mut file = File::open(&self.path)?;
+        if file.metadata()?.len() <= self.at {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let count = file.read(&mut piece)?;
+            let Some(piece) = piece.get(..count).filter(|piece| !piece.is_empty()) else {
+                return Ok(());
+            };
+            let new = self.behind_known(piece);
+            if self.is_error {
+                io::stderr().write_all(new)?;
+            } else {
+                io::stdout().write_all(new)?;
+                io::stdout().flush()?;
+            }
+            self.at += count as u64;
+            self.last.extend_from_slice(piece);
+            let too_many = self.last.len().saturating_sub(AGAIN_BYTES_MAX);
+            self.last.drain(..too_many);
+        }
+    }
+
+    /// What of a piece is not said again. Behind the first octet that is different, all is new.
+    fn behind_known<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let same = piece.iter().zip(&self.again).take_while(|(new, old)| new == old).count();
+        let (_, new) = piece.split_at(same);
+        if new.is_empty() {
+            self.again.drain(..same);
+        } else {
+            self.again.clear();
+        }
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_says_again_is_not_new_until_it_says_something_else() {
+        let again = b"step 1\nstep 2\n".to_vec();
+        let shown = |again: &[u8]| Shown {
+            path: PathBuf::new(),
+            at: 0,
+            is_error: false,
+            last: Vec::new(),
+            again: again.to_vec(),
+        };
+        let mut same = shown(&again);
+        assert_eq!(same.behind_known(b"step 1\nst"), b"");
+        assert_eq!(same.behind_known(b"ep 2\nstep 3\n"), b"step 3\n");
+        assert_eq!(same.behind_known(b"step 1\n"), b"step 1\n");
+        let mut other = shown(&again);
+        assert_eq!(other.behind_known(b"step 1 again\n"), b" again\n");
+        assert_eq!(other.behind_known(b"step 2\n"), b"step 2\n");
+    }
+
+    #[test]
+    fn what_was_cut_off_is_known_again() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("output");
+        fs::write(&path, "one\ntwo\n").expect("room");
+        let mut shown = Shown::new(path.clone(), true);
+        fs::write(&path, "one\ntwo\nthree\nfour\n").expect("room");
+        shown.pass_on().expect("it is there");
+        fs::write(&path, "one\ntwo\nthree\n").expect("room");
+        shown.roll_back();
+        assert_eq!(
+            (shown.at, &shown.again[..], &shown.last[..]),
+            (14, &b"four\n"[..], &b"three\n"[..])
+        );
+    }
+}

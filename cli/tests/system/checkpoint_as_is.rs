@@ -1,0 +1,283 @@
+//! `meikyo checkpoint run --as-is`: real MPI programs that know nothing of checkpoints are captured by CRIU, lose hosts, and
+//! go on on others with the results of a run that nobody disturbs.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::checkpoint_run::{PATIENCE, Running, Site, container, has, is_possible, kill, with};
+use crate::running::text;
+
+/// Cells of each of three ranks.
+const CELLS: &str = "5000";
+
+/// A CRIU that does here, as `./x` puts it into a folder, or the one that is installed.
+fn criu() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criu/criu");
+    let named = std::env::var_os("MEIKYO_CRIU").map(PathBuf::from);
+    let path = named.or_else(|| own.exists().then_some(own)).unwrap_or_else(|| "criu".into());
+    let does = Command::new(&path).arg("check").stderr(Stdio::null()).output();
+    if does.is_ok_and(|output| output.status.success()) {
+        return Some(path);
+    }
+    meikyo_testing::lacking(
+        "there is no CRIU that can work here: packaging/criu target/criu fetches one",
+    );
+    None
+}
+
+/// What programs of an MPI need on a machine whose root starts them.
+const AS_ROOT: [(&str, &str); 3] = [
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+];
+
+/// A directory with a stencil in C that knows nothing of checkpoints.
+struct Stencil {
+    site: Site,
+    mpi: &'static str,
+    criu: String,
+}
+
+impl Stencil {
+    fn new(mpi: &'static str) -> Option<Self> {
+        if !is_possible() || !has(mpi) {
+            return None;
+        }
+        let criu = criu()?.to_string_lossy().into_owned();
+        let site = Site::new(None);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/checkpoint/stencil.c");
+        let output = Command::new(format!("mpicc.{mpi}"))
+            .args(["-O2", "-ffp-contract=off", "-o", "stencil"])
+            .arg(source)
+            .current_dir(site.home.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        Some(Self { site, mpi, criu })
+    }
+
+    fn command(&self, steps: u64, plate: &str) -> Vec<String> {
+        let (launcher, steps) = (format!("mpiexec.{}", self.mpi), steps.to_string());
+        let words = [&launcher, "-n", "3", "./stencil", CELLS, &steps, "2000", plate];
+        words.map(str::to_owned).into()
+    }
+
+    /// What the program says and computes without Meikyo, on this machine.
+    fn undisturbed(&self, steps: u64) -> (Vec<u8>, Vec<u8>) {
+        let command = self.command(steps, "undisturbed");
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .envs(AS_ROOT)
+            .current_dir(self.site.home.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        (output.stdout, fs::read(self.site.path("undisturbed")).unwrap())
+    }
+
+    fn run(&self, more: &[&str], command: &[String]) -> Running {
+        let mut arguments =
+            vec!["run", "--as-is", "--local", "3", "--directory", "job", "--criu", &self.criu];
+        arguments.extend(more);
+        self.site.begin(&with(&arguments, command))
+    }
+
+    /// The newest checkpoint that is committed, once it is a newer one than this.
+    fn newer_than(&self, step: u64, running: &mut Running) -> u64 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let hosts = fs::read_dir(self.site.path("job/disks")).into_iter().flatten().flatten();
+            let steps = hosts.filter_map(|host| {
+                let disk = format!("job/disks/{}", host.file_name().to_str()?);
+                self.site.status(&disk)["step"].as_u64()
+            });
+            if let Some(newest) = steps.max().filter(|newest| *newest > step) {
+                return newest;
+            }
+            assert!(running.0.try_wait().unwrap().is_none(), "it has ended: {}", self.site.said());
+            assert!(Instant::now() < deadline, "{}", self.site.said());
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the job has ended well, and compares what the program has said and computed.
+    ///
+    /// A program with Debian's MPICH has been seen to hang in `MPI_Finalize`, so that the end of such is not waited for.
+    fn ends_as(&self, mut running: Running, said: &[u8], plate: &[u8]) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(ended) = running.0.try_wait().unwrap() {
+                assert!(ended.success(), "{ended}: {}", self.site.said());
+                break;
+            }
+            let is_whole = || fs::read(self.site.path("plate")).is_ok_and(|found| found == plate);
+            if self.mpi == "mpich" && is_whole() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{}", self.site.said());
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        assert!(fs::read(self.site.path("plate")).unwrap() == plate, "another result");
+        let output = fs::read(self.site.path("job/output")).unwrap();
+        assert!(output == said, "{}", String::from_utf8_lossy(&output));
+    }
+}
+
+/// Hosts die in turn; each time a spare takes the place without a person.
+fn goes_on_on_spares(mpi: &'static str) {
+    let Some(stencil) = Stencil::new(mpi) else { return };
+    let steps = 600;
+    let (said, plate) = stencil.undisturbed(steps);
+    let command = stencil.command(steps, "plate");
+    let mut running = stencil.run(&["--spares", "2", "--every", "300ms"], &command);
+    let mut newest = 0;
+    for host in ["node2", "node1"] {
+        newest = stencil.newer_than(newest + 1, &mut running);
+        let job = stencil.site.path("job");
+        kill(container(&job, host));
+        let deadline = Instant::now() + PATIENCE;
+        let told = format!("the host {host} is gone, and spare");
+        while !stencil.site.said().contains(&told) {
+            assert!(
+                running.0.try_wait().unwrap().is_none(),
+                "it has ended: {}",
+                stencil.site.said()
+            );
+            assert!(Instant::now() < deadline, "{}", stencil.site.said());
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+    stencil.ends_as(running, &said, &plate);
+    let told = stencil.site.said();
+    assert_eq!(told.matches("the program goes on from checkpoint ").count(), 2, "{told}");
+    // What was passed on is the same, between what Meikyo says itself.
+    let passed: String = told
+        .lines()
+        .filter(|line| line.starts_with("step "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(passed.as_bytes(), said, "{told}");
+}
+
+#[test]
+fn with_mpich_a_program_goes_on_as_it_is_on_spares() {
+    goes_on_on_spares("mpich");
+}
+
+#[test]
+fn with_open_mpi_a_program_goes_on_as_it_is_on_spares() {
+    goes_on_on_spares("openmpi");
+}
+
+/// All is killed at once, and a person brings it back, on other hosts and from an earlier checkpoint.
+fn is_brought_back(mpi: &'static str) {
+    let Some(stencil) = Stencil::new(mpi) else { return };
+    let steps = 400;
+    let (said, plate) = stencil.undisturbed(steps);
+    let command = stencil.command(steps, "plate");
+    let mut running = stencil.run(&["--every", "300ms"], &command);
+    stencil.newer_than(2, &mut running);
+    running.signal(rustix::process::Signal::KILL);
+    // The hosts end with whoever has made them.
+    let socket = stencil.site.path("job/sockets/node1");
+    let deadline = Instant::now() + PATIENCE;
+    while std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+        assert!(Instant::now() < deadline);
+    }
+    let restart = ["restart", "--directory", "job", "--on", "other,node1,node3"];
+    stencil.ends_as(stencil.site.begin(&restart), &said, &plate);
+    let told = stencil.site.said();
+    assert!(told.contains("the program goes on from checkpoint "), "{told}");
+    let other = ["restart", "--directory", "job", "--", "true"];
+    let refused = stencil.site.output(&other);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused).contains("goes on as it was"), "{}", text(&refused));
+}
+
+#[test]
+fn with_mpich_a_program_is_brought_back_as_it_is_on_other_hosts() {
+    is_brought_back("mpich");
+}
+
+#[test]
+fn with_open_mpi_a_program_is_brought_back_as_it_is_on_other_hosts() {
+    is_brought_back("openmpi");
+}
+
+#[test]
+fn what_cannot_be_captured_is_named_with_its_remedy() {
+    let site = Site::new(None);
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let output = site.output(arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        parts.iter().for_each(|part| assert!(text(&output).contains(part), "{}", text(&output)));
+    };
+    let run = |criu: &'static str| {
+        ["run", "--as-is", "--local", "2", "--directory", "job", "--criu", criu, "--", "true"]
+    };
+    refused(
+        &["run", "--as-is", "--cluster", "c", "--directory", "job", "--", "true"],
+        &["--local"],
+    );
+    let few =
+        ["run", "--as-is", "--local", "2", "--spares", "1", "--directory", "job", "--", "true"];
+    refused(&few, &["of 2 hosts, none can be replaced", "--local 3"]);
+    if !is_possible() {
+        return;
+    }
+    refused(&run("/nowhere/criu"), &["cannot start `/nowhere/criu`", "MEIKYO_CRIU"]);
+    refused(&run("true"), &["`true` does not answer as CRIU does", "CRIU 4.2 or newer"]);
+    let Some(criu) = criu() else { return };
+    let criu = criu.to_string_lossy().into_owned();
+    // Shared memory of System V, which outlives a process and is no part of it.
+    let script = "import ctypes, time\n\
+                  libc = ctypes.CDLL(None)\n\
+                  libc.shmat.restype = ctypes.c_void_p\n\
+                  libc.shmat(libc.shmget(0, 4096, 0o1600), None, 0)\n\
+                  print('attached', flush=True)\n\
+                  time.sleep(1000)\n";
+    fs::write(site.path("attach.py"), script).unwrap();
+    let run = [
+        "run",
+        "--as-is",
+        "--local",
+        "2",
+        "--directory",
+        "job",
+        "--criu",
+        &criu,
+        "--every",
+        "100ms",
+    ];
+    let examined = |command: &[&str], code: i32, parts: &[&str]| {
+        let mut arguments = vec!["doctor", "--after", "500ms", "--criu", &criu, "--"];
+        arguments.extend(command);
+        let output = site.output(&arguments);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &text(&output);
+        parts.iter().for_each(|part| assert!(said.contains(part), "{said}"));
+    };
+    examined(
+        &["sleep", "1000"],
+        0,
+        &["CRIU 4.", "the program can be captured: ", "stood still for"],
+    );
+    examined(&["python3", "attach.py"], 1, &["has shared memory of System V"]);
+    examined(&["false"], 2, &["has ended with 1 before it was captured", "--after"]);
+    let command = ["python3", "attach.py"].map(str::to_owned);
+    let mut running = site.begin(&with(&run, &command));
+    let deadline = Instant::now() + PATIENCE;
+    while !site.said().contains("it goes on unprotected") {
+        assert!(running.0.try_wait().unwrap().is_none(), "it has ended: {}", site.said());
+        assert!(Instant::now() < deadline, "{}", site.said());
+    }
+    let said = site.said();
+    assert!(said.contains("has shared memory of System V"), "{said}");
+    assert!(said.contains("UCX_TLS=posix,self,tcp"), "{said}");
+    // The end of the program is that of the job, also where it is told to end.
+    assert_eq!(running.signal(rustix::process::Signal::TERM), Some(128 + 15), "{}", site.said());
+}
