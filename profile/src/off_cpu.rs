@@ -39,7 +39,7 @@ pub(crate) enum Told {
     Left(Reason),
     /// It is on a CPU again.
     Back,
-    /// It ended.
+    /// Nothing is heard of it any more, and what it waited for last is no span.
     Ended,
 }
 

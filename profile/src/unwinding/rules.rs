@@ -181,6 +181,10 @@ pub(super) fn step_by_frame_pointer(
     registers: &mut Registers,
     stack: &Stack<'_>,
 ) -> Result<(), StepError> {
+    // Whoever begins a thread marks its outermost frame so (System V ABI, AMD64 supplement, 3.4.1).
+    if registers[FRAME] == Some(0) {
+        return Err(StepError::Outermost);
+    }
     let frame = registers[FRAME].filter(|frame| Some(*frame) >= registers[STACK]);
     let frame = frame.ok_or(StepError::Unknown)?;
     let saved = |into: u64| stack.word(frame.checked_add(into).ok_or(StepError::Unknown)?);
