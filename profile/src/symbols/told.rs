@@ -199,7 +199,6 @@ impl ToldFunctions {
 mod tests {
     use super::*;
     use crate::regular::Links;
-    use crate::symbols::files::names_in;
 
     #[test]
     fn functions_of_this_program_are_those_that_its_file_is_looked_up_by() {
