@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::levels::{KEPT_MAX, Keep, Level};
+use crate::level::{KEPT_MAX, Keep, Level};
 
 /// The number of a checkpoint of the whole group; greater is newer, and no number is used twice.
 #[derive(
@@ -311,7 +311,7 @@ impl Charter {
             Change::Commit(commit, keep) => {
                 charter.close(commit.generation)?;
                 charter.commits.insert(0, commit.clone());
-                keep.trim(&mut charter.commits);
+                trim(&mut charter.commits, *keep);
             }
             Change::Free(generation) => {
                 if self.needs(*generation) {
@@ -397,9 +397,51 @@ impl Charter {
     }
 }
 
+/// Leaves the newest of each level, as many as are kept and one at least.
+fn trim(commits: &mut Vec<Commit>, keep: Keep) {
+    let mut left =
+        [Level::Memory, Level::Disk].map(|level| (level, keep.of(level).clamp(1, KEPT_MAX)));
+    commits.retain(|commit| {
+        let left = left.iter_mut().find(|(level, _)| *level == commit.level);
+        left.is_some_and(|(_, left)| {
+            let stays = *left > 0;
+            *left = left.saturating_sub(1);
+            stays
+        })
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn commit(number: u64, level: Level) -> Commit {
+        Commit {
+            generation: Generation(number),
+            reached: Reached::default(),
+            version: 1,
+            lens: Vec::new(),
+            manifests: Vec::new(),
+            drains: false,
+            level,
+        }
+    }
+
+    #[test]
+    fn of_each_level_the_newest_stay() {
+        use Level::{Disk, Memory};
+        let all = [(9, Memory), (8, Memory), (7, Disk), (6, Memory), (5, Disk), (4, Disk)];
+        let left = |memory, disk| -> Vec<u64> {
+            let mut commits: Vec<Commit> =
+                all.iter().map(|&(number, level)| commit(number, level)).collect();
+            trim(&mut commits, Keep { memory, disk });
+            commits.iter().map(|commit| commit.generation.0).collect()
+        };
+        assert_eq!(left(1, 2), [9, 7, 5]);
+        assert_eq!(left(2, 1), [9, 8, 7]);
+        assert_eq!(left(0, 0), [9, 7], "the newest of a level is never freed");
+        assert_eq!(left(255, 255), [9, 8, 7, 6, 5, 4]);
+    }
 
     fn joining(place: usize, newest: Option<u64>, told: Option<Origin>) -> Change {
         let newest = newest.map(Generation);

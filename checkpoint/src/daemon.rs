@@ -12,6 +12,7 @@ mod levels;
 mod memory;
 mod network;
 mod ranks;
+mod room;
 mod rules;
 mod storage;
 mod work;
@@ -36,7 +37,7 @@ use crate::geometry::Geometry;
 use crate::increment::Hash;
 use crate::journal::Journal;
 use crate::layout::Layout;
-use crate::levels::Level;
+use crate::level::Level;
 use crate::link::Wanted;
 use crate::member::{Event, Member, MemberOptions, Message, SaveError, Task};
 use crate::pace::{Effort, Pace};
@@ -258,13 +259,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let layout = options.job.layout();
     let me = options.place;
     assert!(me < layout.hosts(), "the place is one of the job's");
-    std::fs::create_dir_all(&options.directory).map_err(|source| {
-        let path = options.directory.clone();
-        DaemonError::Directory { path, source }
-    })?;
-    let memory = options.levels.memory.as_ref();
-    let memory = memory.map(|memory| Memory::open(memory, &options.directory)).transpose()?;
-    let mut storage = Storage::open(&options.directory, memory)?;
+    let mut storage = open_storage(&options)?;
     let unusable = |source| DaemonError::Directory { path: options.directory.clone(), source };
     let (journal, vote) = Journal::open(&mut storage).map_err(unusable)?;
     storage.reserve_votes().map_err(unusable)?;
@@ -286,10 +281,7 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let network = Network::start(&options.job, me, pace, listeners, &inputs);
     ranks::forget_fetched(&options.directory).map_err(unusable)?;
     ranks::listen(&options.directory, &inputs, &network)?;
-    if options.ends_with_input {
-        let inputs = inputs.clone();
-        thread::spawn(move || end_with_input(&inputs));
-    }
+    end_with_input(&options, &inputs);
     let life = storage::random();
     let member_options = MemberOptions {
         place: me,
@@ -335,11 +327,27 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     daemon.turns(&incoming)
 }
 
-/// What is written there means nothing; that it cannot be read is its end, too.
-fn end_with_input(inputs: &SyncSender<Input>) {
-    drop(io::copy(&mut io::stdin(), &mut io::sink()));
-    // The daemon may be at its end.
-    drop(inputs.send(Input::End));
+/// The daemon's directory, and the one in memory if generations are kept there.
+fn open_storage(options: &DaemonOptions) -> Result<Storage, DaemonError> {
+    let path = options.directory.clone();
+    std::fs::create_dir_all(&path).map_err(|source| DaemonError::Directory { path, source })?;
+    let memory = options.levels.memory.as_ref();
+    let memory = memory.map(|memory| Memory::open(memory, &options.directory)).transpose()?;
+    Storage::open(&options.directory, memory)
+}
+
+/// Watches standard input if the daemon is to end with it.
+fn end_with_input(options: &DaemonOptions, inputs: &SyncSender<Input>) {
+    if !options.ends_with_input {
+        return;
+    }
+    let inputs = inputs.clone();
+    thread::spawn(move || {
+        // What is written there means nothing; that it cannot be read is its end, too.
+        drop(io::copy(&mut io::stdin(), &mut io::sink()));
+        // The daemon may be at its end.
+        drop(inputs.send(Input::End));
+    });
 }
 
 /// Whether what is drained can be written where it is to be.
@@ -376,7 +384,7 @@ fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonEr
     };
     let parity = Geometry::new(layout, options.job.block(), vec![image.get(); layout.hosts()])
         .map_or(0, |geometry| geometry.parity_blocks() * u64::from(geometry.block()));
-    let room = |path: &Path, used: io::Result<u64>| Ok(Storage::room(path)?.saturating_add(used?));
+    let there = |path: &Path, used: io::Result<u64>| Ok(room::room(path)?.saturating_add(used?));
     let each = image.get().saturating_add(parity);
     let (path, keep) = (&options.directory, options.levels.keep);
     let at_once = |kept: u8| u64::from(kept) + 1;
@@ -384,12 +392,12 @@ fn check_room(options: &DaemonOptions, storage: &Storage) -> Result<(), DaemonEr
         check(memory.directory(), Ok(memory.room().get()), at_once(keep.memory), each)?;
     }
     let written_down = u64::from(storage.memory().is_some());
-    check(path, room(path, storage.used()), at_once(keep.disk) + written_down, each)?;
+    check(path, there(path, storage.used()), at_once(keep.disk) + written_down, each)?;
     if let Some(drain) = &options.drain {
         let path = &drain.directory;
         let generations = drain.keep as u64 + 1;
         let all = image.get().saturating_mul(hosts);
-        check(path, room(path, storage::used_in(path)), generations, all)?;
+        check(path, there(path, room::used_in(path)), generations, all)?;
     }
     Ok(())
 }

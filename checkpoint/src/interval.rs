@@ -59,6 +59,7 @@ pub const INTERFERENCE: f64 = 0.05;
 /// behind the program; never sooner than it takes.
 pub fn beyond_parity(took: Nanos, between_failures_of_host: Nanos, hosts: usize) -> Nanos {
     let cost = Nanos::from_secs_f64(took.as_secs_f64() * INTERFERENCE);
+    // Saturates: no program runs on so many.
     let hosts = u32::try_from(hosts.max(1)).unwrap_or(u32::MAX);
     let mean = between_failures_of_host.as_secs_f64() / f64::from(hosts) / BEYOND_PARITY;
     let between_failures = Nanos::from_secs_f64(mean);

@@ -11,69 +11,10 @@
 use std::collections::BTreeMap;
 
 use meikyo_units::{Bytes, Nanos, SimTime};
-use serde::{Deserialize, Serialize};
 
 use crate::charter::{Commit, Generation};
 use crate::interval;
-
-/// Generations of a level that are kept at most.
-pub const KEPT_MAX: u8 = 8;
-
-/// Where the hosts of a group keep a generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// In the memory of the hosts.
-    Memory,
-    /// On their disks.
-    Disk,
-}
-
-impl Level {
-    /// As it is shown.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Disk => "disk",
-        }
-    }
-}
-
-/// How many committed generations of each level are kept: one to [`KEPT_MAX`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
-    /// In memory.
-    pub memory: u8,
-    /// On disk.
-    pub disk: u8,
-}
-
-impl Keep {
-    /// On disk the newest, and the one before it in case that stored blocks of the newest turn out to be damaged; in
-    /// memory the newest.
-    pub const DEFAULT: Self = Self { memory: 1, disk: 2 };
-
-    const fn of(self, level: Level) -> u8 {
-        match level {
-            Level::Memory => self.memory,
-            Level::Disk => self.disk,
-        }
-    }
-
-    /// Leaves the newest of each level, as many as are kept and one at least.
-    pub(crate) fn trim(self, commits: &mut Vec<Commit>) {
-        let mut left =
-            [Level::Memory, Level::Disk].map(|level| (level, self.of(level).clamp(1, KEPT_MAX)));
-        commits.retain(|commit| {
-            let left = left.iter_mut().find(|(level, _)| *level == commit.level);
-            left.is_some_and(|(_, left)| {
-                let stays = *left > 0;
-                *left = left.saturating_sub(1);
-                stays
-            })
-        });
-    }
-}
+use crate::level::Level;
 
 /// What ends the keeping of a generation before there are too many; the newest of each level stays whatever it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -207,38 +148,9 @@ impl Ages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charter::Reached;
 
     fn at(seconds: u64) -> SimTime {
         SimTime::START + Nanos::from_secs(seconds)
-    }
-
-    fn commit(number: u64, level: Level) -> Commit {
-        Commit {
-            generation: Generation(number),
-            reached: Reached::default(),
-            version: 1,
-            lens: Vec::new(),
-            manifests: Vec::new(),
-            drains: false,
-            level,
-        }
-    }
-
-    #[test]
-    fn of_each_level_the_newest_stay() {
-        use Level::{Disk, Memory};
-        let all = [(9, Memory), (8, Memory), (7, Disk), (6, Memory), (5, Disk), (4, Disk)];
-        let left = |memory, disk| -> Vec<u64> {
-            let mut commits: Vec<Commit> =
-                all.iter().map(|&(number, level)| commit(number, level)).collect();
-            Keep { memory, disk }.trim(&mut commits);
-            commits.iter().map(|commit| commit.generation.0).collect()
-        };
-        assert_eq!(left(1, 2), [9, 7, 5]);
-        assert_eq!(left(2, 1), [9, 8, 7]);
-        assert_eq!(left(0, 0), [9, 7], "the newest of a level is never freed");
-        assert_eq!(left(255, 255), [9, 8, 7, 6, 5, 4]);
     }
 
     #[test]

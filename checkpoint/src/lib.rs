@@ -24,7 +24,7 @@
 //! - [`layout`]: which host keeps which block of which code word, and what losses that survives.
 //! - [`coding`]: parity and reconstruction as functions over blocks.
 //! - [`model`], [`interval`], [`plan`]: what a checkpoint costs, how often it pays, which scheme to take.
-//! - [`levels`]: in whose keeping generations are: memory or disks, and for how long.
+//! - [`level`], [`levels`]: in whose keeping generations are: memory or disks, and for how long.
 //! - [`charter`], [`register`], [`detection`], [`member`]: what a group agrees on, how, who is dead, and one
 //!   host's part in it: a core without IO.
 //! - [`journal`]: what a member must not forget, on a disk that tears.
@@ -54,6 +54,7 @@ pub mod increment;
 pub mod interval;
 pub mod journal;
 pub mod layout;
+pub mod level;
 pub mod levels;
 pub mod link;
 pub mod manifest;

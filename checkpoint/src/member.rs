@@ -30,7 +30,7 @@ use meikyo_worlds::Random;
 use crate::charter::{Change, Charter, Commit, Generation, Incarnation, Origin, Reached};
 use crate::detection::{Detection, Patience, Probe};
 use crate::layout::Layout;
-use crate::levels::{Keep, Level};
+use crate::level::{Keep, Level};
 use crate::recovery::{Prepared, Restart};
 use crate::register::{Ask, Ballot, Proposal, Vote, majority};
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use meikyo_checkpoint::daemon::{
     self, Answer, DaemonOptions, JobFile, LevelOptions, MemoryOptions, Request, Status, ask,
 };
-use meikyo_checkpoint::levels::{Keep, Level};
+use meikyo_checkpoint::level::{Keep, Level};
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_units::{Bytes, Nanos};
 use meikyo_worlds::Random;

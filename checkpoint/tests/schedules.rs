@@ -12,6 +12,7 @@
 
 mod schedules {
     pub(crate) mod hosts;
+    mod levels;
     mod programs;
     pub(crate) mod seen;
     pub(crate) mod world;

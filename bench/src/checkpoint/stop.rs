@@ -326,7 +326,7 @@ fn named(rank: *mut Checkpoint, len: usize) -> Result<&'static mut [u8], Failure
     // SAFETY: it is an array of so many octets, which nobody else writes, and is let go of before `finalize`.
     let array = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), len) };
     for (page, octets) in array.chunks_mut(PAGE).enumerate() {
-        octets.fill(u8::try_from(page % 251).unwrap_or(0));
+        octets.fill(u8::try_from(page % 251).expect("it is below 251"));
     }
     Ok(array)
 }

@@ -9,7 +9,8 @@ use super::memory::MemoryOptions;
 use super::{Daemon, What};
 use crate::charter::{Charter, Generation};
 use crate::interval::{INTERFERENCE, Risk, daly};
-use crate::levels::{Ages, Bound, Choice, Keep, Kept, Level, Surplus, surplus};
+use crate::level::{Keep, Level};
+use crate::levels::{Ages, Bound, Choice, Kept, Surplus, surplus};
 
 /// Between two looks at what has become too old.
 const LOOK_AGAIN: Nanos = Nanos::from_secs(1);
@@ -48,7 +49,7 @@ impl LevelOptions {
 /// How a level stands on a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelStatus {
-    /// Which of the levels.
+    /// What the row is about.
     pub level: Level,
     /// The numbers of its committed generations, the newest first.
     pub kept: Vec<u64>,

@@ -15,7 +15,7 @@ use rustix::fs::statfs;
 use rustix::process::geteuid;
 
 use super::DaemonError;
-use super::storage::{Storage, used_in};
+use super::room::{room, used_in};
 
 /// As the kernel numbers `tmpfs` (`linux/magic.h`).
 const TMPFS: i128 = 0x0102_1994;
@@ -79,7 +79,7 @@ impl Memory {
 
     /// Octets that the system has left for them, those that they take already included.
     pub(super) fn there(&self) -> io::Result<u64> {
-        let left = Storage::room(&self.directory)?.min(memory_available()?.get());
+        let left = room(&self.directory)?.min(memory_available()?.get());
         Ok(left.saturating_add(self.used()?))
     }
 

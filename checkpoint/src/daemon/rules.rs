@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::levels::LevelOptions;
 use super::memory::MemoryOptions;
-use crate::levels::{Bound, KEPT_MAX, Keep};
+use crate::level::{KEPT_MAX, Keep};
+use crate::levels::Bound;
 
 /// Where memory is, where nobody says another place.
 const MEMORY: &str = "/dev/shm";
@@ -54,9 +55,9 @@ pub struct DiskRules {
 /// What is said of both levels.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Of memory.
+    /// What goes with the power.
     pub memory: MemoryRules,
-    /// Of the disk.
+    /// What stays.
     pub disk: DiskRules,
 }
 

@@ -7,14 +7,15 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use rustix::fs::{FallocateFlags, fallocate};
 
 use super::DaemonError;
 use super::memory::Memory;
+use super::room::{room, used_in};
 use crate::charter::{Generation, Incarnation};
 use crate::journal::{FILE_BYTES_MAX, Files, NAMES};
 use crate::layout::Layout;
-use crate::levels::Level;
+use crate::level::Level;
 use crate::recovery::Prepared;
 use crate::shelf::{OpenStoredError, Stored, sync_directory};
 
@@ -96,17 +97,11 @@ impl Storage {
         self.sync()
     }
 
-    /// Octets that still fit.
-    pub(super) fn room(directory: &Path) -> io::Result<u64> {
-        let state = statvfs(directory)?;
-        Ok(state.f_bavail.saturating_mul(state.f_frsize))
-    }
-
     /// Octets that still fit where a generation lies.
     pub(super) fn room_for(&self, generation: Generation) -> io::Result<u64> {
         match &self.memory {
             Some(memory) if self.is_in_memory(generation) => memory.left(),
-            _ => Self::room(&self.directory),
+            _ => room(&self.directory),
         }
     }
 
@@ -358,22 +353,6 @@ fn tidy(home: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Octets of the files in the directories of a directory.
-pub(super) fn used_in(directory: &Path) -> io::Result<u64> {
-    let mut used = 0;
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if !path.is_dir() {
-            continue;
-        }
-        for entry in fs::read_dir(path)? {
-            // Others may be deleting theirs.
-            used += entry?.metadata().map_or(0, |state| state.len());
-        }
-    }
-    Ok(used)
 }
 
 /// Takes room for a votes file beyond its end.

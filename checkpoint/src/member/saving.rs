@@ -6,7 +6,7 @@ use super::{
     AbortReason, Body, Event, Held, Member, MemberOptions, Prepared, REASON_BYTES_MAX, RESEND, Task,
 };
 use crate::charter::{Change, Commit, Generation, Opened, Reached};
-use crate::levels::{Keep, Level};
+use crate::level::{Keep, Level};
 
 /// A generation that this host coordinates.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use meikyo_checkpoint::detection::Patience;
 use meikyo_checkpoint::geometry::Geometry;
 use meikyo_checkpoint::journal::{Files, Journal};
 use meikyo_checkpoint::layout::{Layout, Shard};
-use meikyo_checkpoint::levels::{Keep, Level};
+use meikyo_checkpoint::level::{Keep, Level};
 use meikyo_checkpoint::manifest::Manifest;
 use meikyo_checkpoint::member::{Member, MemberOptions, Message};
 use meikyo_checkpoint::program::Program;

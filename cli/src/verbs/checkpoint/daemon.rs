@@ -1,6 +1,6 @@
 //! `meikyo checkpoint daemon`: the daemon of one host.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_checkpoint::daemon::{
@@ -10,7 +10,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
-use super::levels::LevelArgs;
+use super::levels::{LevelArgs, absolute};
 use super::plan::MTBF;
 use super::recorded::RecordedArgs;
 
@@ -114,12 +114,6 @@ impl Limits {
             between_failures: self.mtbf,
         })
     }
-}
-
-/// A path that means the same in another directory.
-pub(super) fn absolute(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    path.to_string_lossy().into_owned()
 }
 
 /// Runs the daemon until the process is killed.

@@ -1,7 +1,7 @@
 //! Rules of levels on the command line, and levels as `status` shows them.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use meikyo_checkpoint::daemon::{DiskRules, LevelStatus, MemoryRules, Rules, Status};
@@ -41,7 +41,7 @@ pub(super) struct LevelArgs {
 impl LevelArgs {
     /// As they are given to a daemon.
     pub(super) fn named(&self) -> [(&'static str, Option<String>); 8] {
-        let directory = self.memory_directory.as_deref().map(super::daemon::absolute);
+        let directory = self.memory_directory.as_deref().map(absolute);
         [
             ("--memory", self.memory.map(|room| room.to_string())),
             ("--memory-directory", directory),
@@ -54,7 +54,7 @@ impl LevelArgs {
         ]
     }
 
-    /// As rules.
+    /// The same for a daemon in this process; those of the job's file are beside.
     pub(super) fn rules(&self) -> Rules {
         Rules {
             memory: MemoryRules {
@@ -71,6 +71,12 @@ impl LevelArgs {
             },
         }
     }
+}
+
+/// A path that means the same in another directory.
+pub(super) fn absolute(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into_owned()
 }
 
 /// The levels of a daemon's group, and what was freed last.
@@ -112,7 +118,7 @@ fn row(status: &LevelStatus) -> [String; 7] {
 
 #[cfg(test)]
 mod tests {
-    use meikyo_checkpoint::levels::Level;
+    use meikyo_checkpoint::level::Level;
 
     use super::*;
 
