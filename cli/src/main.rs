@@ -25,14 +25,14 @@ use meikyo_console::output::PrintError;
 use meikyo_console::ranks;
 
 use crate::args::{Args, Verb};
-use crate::verbs::checkpoint::roles as checkpoint_roles;
+use crate::verbs::checkpoint::{role_names, roles as checkpoint_roles};
 use crate::verbs::lab::roles as lab_roles;
 
 fn main() -> ExitCode {
     if let Some(role) = roles::of_this_process(lab_roles::WORDS) {
         return failure::exit_code(log::begin().map(|()| lab_roles::run(&role)));
     }
-    if let Some(role) = roles::of_this_process(checkpoint_roles::WORDS) {
+    if let Some(role) = roles::of_this_process(role_names::WORDS) {
         return failure::exit_code(checkpoint_roles::run(&role));
     }
     let mut command = overview::command();

@@ -103,7 +103,7 @@ pub enum BundleError {
     /// A file or directory cannot be read or written.
     #[error("cannot use `{path}`")]
     File {
-        /// Which.
+        /// What is read or written.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -290,6 +290,7 @@ fn collect(from: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), Bu
 fn place(table: &mut Table, before: Option<&Table>) {
     let had = before.map(Table::by_page).unwrap_or_default();
     let mut taken =
+        // Saturates to none: so many places do not fit this machine, and pages get theirs anew.
         vec![false; usize::try_from(before.map_or(0, |before| before.places)).unwrap_or(0)];
     let files = |table: &Table| {
         let files = table.entries.iter().filter_map(|entry| match &entry.content {
@@ -359,6 +360,7 @@ fn copy(
 ) -> io::Result<()> {
     let mut done = 0;
     while done < length {
+        // Saturates at a whole piece, of which there may be more.
         let count = usize::try_from(length - done).unwrap_or(usize::MAX).min(piece.len());
         let piece = &mut piece[..count];
         source.read_exact_at(piece, from + done)?;

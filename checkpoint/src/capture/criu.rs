@@ -51,7 +51,7 @@ pub enum CriuError {
     /// It cannot be started.
     #[error("cannot start `{program}`")]
     Start {
-        /// The program.
+        /// What was taken for CRIU.
         program: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -59,7 +59,7 @@ pub enum CriuError {
     /// It has ended, or says what is not understood.
     #[error("`{program}` does not answer as CRIU does")]
     Talk {
-        /// The program.
+        /// What was taken for CRIU.
         program: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -67,9 +67,9 @@ pub enum CriuError {
     /// It is too old.
     #[error("`{program}` is CRIU {}.{}, and {}.{} is needed", found.0, found.1, VERSION_NEEDED.0, VERSION_NEEDED.1)]
     Old {
-        /// The program.
+        /// What was taken for CRIU.
         program: PathBuf,
-        /// What it is.
+        /// Its greater and its lesser number.
         found: (u64, u64),
     },
     /// This kernel, or the rights here, do not do.
@@ -96,7 +96,7 @@ pub enum CriuError {
     },
 }
 
-/// A CRIU.
+/// Where CRIU is; each request is answered by one that is started for it.
 #[derive(Debug, Clone)]
 pub struct Criu {
     program: PathBuf,
@@ -133,11 +133,6 @@ impl Criu {
     /// The program at a path, or of a name that is searched for as a shell does.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into() }
-    }
-
-    /// The program.
-    pub fn program(&self) -> &Path {
-        &self.program
     }
 
     /// Which version it is; at least [`VERSION_NEEDED`].

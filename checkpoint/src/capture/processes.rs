@@ -28,7 +28,7 @@ pub struct Written {
 pub enum Obstacle {
     /// Shared memory of System V.
     SystemV,
-    /// A terminal.
+    /// What a person types at, whose other end is not in the program.
     Terminal,
     /// Watches of files.
     Inotify,

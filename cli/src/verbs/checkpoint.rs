@@ -10,6 +10,7 @@ mod parts;
 mod plan;
 mod program;
 mod recorded;
+pub(crate) mod role_names;
 pub(crate) mod roles;
 mod run;
 mod site;

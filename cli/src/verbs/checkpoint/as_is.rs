@@ -26,7 +26,7 @@ use meikyo_units::Nanos;
 use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED};
 use super::parts::{Halt, Parts, Stopped};
 use super::plan::DETECTION;
-use super::roles::{BRING_BACK, CAPTURE};
+use super::role_names::{BRING_BACK, CAPTURE};
 use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site};
 use super::watch::{CAUSE, ENDING, Job, LOOK_AGAIN, Trouble, now};
 use crate::signals;
@@ -515,6 +515,7 @@ fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> 
 }
 
 fn nanos(span: Duration) -> Nanos {
+    // Saturates after five centuries, which nothing here lasts.
     Nanos::new(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
@@ -543,6 +544,7 @@ impl Shown {
     /// What stood behind the end that the file has now is not there any more.
     fn roll_back(&mut self) {
         let length = fs::metadata(&self.path).map_or(0, |data| data.len());
+        // Saturates: more than was kept is all of it.
         let gone = usize::try_from(self.at.saturating_sub(length)).unwrap_or(usize::MAX);
         let kept = self.last.len().saturating_sub(gone);
         self.again = self.last.split_off(kept);

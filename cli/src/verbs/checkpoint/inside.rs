@@ -22,8 +22,8 @@ use meikyo_console::output;
 use meikyo_spaces::process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::roles::{KEEP, WORDS};
-use super::site::{ENDED, ERRORS, OUTPUT, PROCESS};
+use super::role_names::{KEEP, WORDS};
+use super::site::{ENDED, ERRORS, LAST_PROCESS, OUTPUT, PROCESS};
 
 /// They are here, and nothing is stopped yet.
 pub(super) const HERE: &str = "here";
@@ -48,9 +48,6 @@ pub(super) const ON: &str = "on";
 
 /// In the directory of the host's daemon.
 const CAPTURE: &str = "capture";
-
-/// The number of the process that was started last in this namespace.
-pub(super) const LAST_PROCESS: &str = "/proc/sys/kernel/ns_last_pid";
 
 /// Daemons that rebuild something have so long for it.
 const REBUILDING: Duration = Duration::from_secs(600);
@@ -78,7 +75,7 @@ pub(super) struct KeepArgs {
 /// Whoever captures this host's part of a program, or brings it back.
 #[derive(Debug, Args)]
 pub(super) struct PartArgs {
-    /// CRIU
+    /// The program that captures
     #[arg(long)]
     criu: PathBuf,
     /// The directory of the host's daemon
@@ -269,8 +266,10 @@ fn captured(args: &PartArgs) -> Result<(), Failure> {
     let image = lying.image.clone();
     let request =
         Request::Save { run: args.run, step: args.step, image, stopped_ns: Some(stopped_ns) };
-    let Told::Snapped { bytes } = super::program::asked(&args.disk, &request)? else {
-        return Err(Failure::new("the daemon has not taken the image"));
+    let bytes = match ask(&args.disk, &request)? {
+        Told::Snapped { bytes } => bytes,
+        Told::Refused(text) => return Err(Failure::new(text)),
+        _ => return Err(Failure::new("the daemon has not taken the image")),
     };
     lying.clear()?;
     say(&format!("{SAVED} {bytes} {stopped_ns}"))

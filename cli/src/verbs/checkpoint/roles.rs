@@ -1,6 +1,6 @@
 //! What the processes of a job's containers are started as: all of them are this program.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use meikyo_console::failure::{self, Answer, Failure};
@@ -8,32 +8,11 @@ use meikyo_console::output;
 use meikyo_spaces::container::{self, ContainerError};
 
 use super::inside::{self, KeepArgs, PartArgs};
+use super::role_names::{UNREACHED, socket};
 use super::site::Site;
 use crate::signals;
 
-/// The words that this program is started with in a role.
-pub(crate) const WORDS: [&str; 2] = ["checkpoint", "role"];
-
-/// The role of the first process of a container.
-pub(super) const FIRST: &str = "first";
-
-/// The role of whoever starts a command in a container.
-pub(super) const REACH: &str = "reach";
-
-/// The role of the first process of a tree that is captured.
-pub(super) const KEEP: &str = "keep";
-
-/// The role of whoever captures a host's part of a program.
-pub(super) const CAPTURE: &str = "capture";
-
-/// The role of whoever brings it back.
-pub(super) const BRING_BACK: &str = "bring-back";
-
-/// The exit code of `ssh` where a host is not reached, or is gone while a command runs there; a container's
-/// is the same.
-pub(super) const UNREACHED: u8 = 255;
-
-/// What stands behind [`WORDS`].
+/// What stands behind [`WORDS`](super::role_names::WORDS).
 #[derive(Debug, Parser)]
 #[command(name = "meikyo checkpoint role", no_binary_name = true)]
 pub(crate) struct RoleArgs {
@@ -61,15 +40,10 @@ enum Role {
     },
     /// The first process of a tree that is captured
     Keep(KeepArgs),
-    /// Who captures a host's part of a program
+    /// Whoever writes what a host has of a program, when all hosts stand still
     Capture(PartArgs),
-    /// Who brings it back
+    /// Whoever has it run again
     BringBack(PartArgs),
-}
-
-/// Where a container is reached.
-pub(super) fn socket(sockets: &Path, host: &str) -> PathBuf {
-    sockets.join(host)
 }
 
 /// Does what the process was started for.

@@ -15,8 +15,7 @@ use meikyo_spaces::Lan;
 use meikyo_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::inside::LAST_PROCESS;
-use super::roles;
+use super::role_names as roles;
 
 /// What is written down.
 const RECORD: &str = "job.json";
@@ -72,6 +71,9 @@ pub(super) const LINKS: usize = 2;
 /// The device of the program's link, in every container.
 const PROGRAM_DEVICE: &str = "l0";
 
+/// The number of the process that was started last in this namespace.
+pub(super) const LAST_PROCESS: &str = "/proc/sys/kernel/ns_last_pid";
+
 /// Processes of the program have greater numbers: those that are started in a container before it brings one back do not
 /// come so far.
 const PROCESSES_BELOW: u32 = 10_000;
@@ -96,7 +98,7 @@ pub(super) enum Way {
 /// How a program is captured that knows nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AsIs {
-    /// CRIU.
+    /// The program that captures.
     pub(super) criu: PathBuf,
     /// The time between two checkpoints, if it is not Daly's.
     pub(super) every: Option<Nanos>,

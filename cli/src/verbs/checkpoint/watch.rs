@@ -13,7 +13,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerOptions, Lan, process};
 
-use super::roles::{self, UNREACHED};
+use super::role_names::{self as roles, UNREACHED};
 use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
 use crate::signals;
 
