@@ -12,10 +12,9 @@ use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::kernel::KERNEL;
-use crate::reading::alike::Alike;
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
-use crate::reading::{Goes, Name, Reading, Seconds, Seen};
-use crate::report::{Loss, losses, walls, wider};
+use crate::reading::{Alike, Goes, Name, Reading, Seconds, Seen};
+use crate::report::{Ends, Loss, losses, walls, wider};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
 
@@ -240,7 +239,7 @@ impl<'a> Met<'a> {
         reading: &mut Reading<'_>,
         wanted: &Wanted,
         side: usize,
-    ) -> Result<(u64, u64, Option<(i64, i64)>), FlameError> {
+    ) -> Result<(u64, u64, Option<Ends>), FlameError> {
         let (before, mut span) = (self.samples, None);
         let mut seconds = Seconds::default();
         let limit = self.options.samples_max;

@@ -1,14 +1,17 @@
 //! Reading a profile: its samples, and what explains them.
 
-pub(crate) mod alike;
+mod alike;
 mod passes;
 pub(crate) mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher as _;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::TimestampNanosecondType;
+use hashbrown::DefaultHashBuilder;
 use meikyo_recording::read::Problem;
 use meikyo_recording::schema::{Cell, Values};
 use meikyo_recording::{ReadError, Recording, Selection};
@@ -97,6 +100,32 @@ impl Seconds {
     pub(crate) fn has(&self, seen: &Seen<'_>) -> bool {
         self.all.contains(&Self::of(seen))
     }
+}
+
+/// Samples that differ in nothing but their time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alike<'a> {
+    /// One of them; of those of a block, its time is the least of the block's.
+    pub(crate) seen: Seen<'a>,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// A time that is not before the last one: that of a sample.
+    pub(crate) until: i64,
+    /// [`stack_hash`] of their stack.
+    pub(crate) hash: u64,
+}
+
+impl<'a> Alike<'a> {
+    /// A sample that is alike with no other.
+    pub(crate) fn one(seen: Seen<'a>) -> Self {
+        Self { seen, count: 1, until: seen.time, hash: stack_hash(seen.stack) }
+    }
+}
+
+/// A hash of the text of a stack.
+pub(crate) fn stack_hash(text: &str) -> u64 {
+    static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+    HASHER.hash_one(text)
 }
 
 /// How often each host was sampled from when on: the span between two samples of a CPU that runs, ns.

@@ -24,7 +24,7 @@ use crate::block::Sample;
 use crate::clock;
 use crate::existing::{self, Existing};
 use crate::kernel::KERNEL_BEGIN;
-use crate::mapping::{Mapping, hexadecimal};
+use crate::mapping::Mapping;
 use crate::records::{Chain, Record, UserState};
 use crate::sampler::STACK_MAX;
 use image::Image;
@@ -146,15 +146,7 @@ impl Unwinder {
     pub(crate) fn told(&mut self, record: &Record<'_>) {
         match *record {
             Record::Mapping { time, ids, range, build_id, inode, path } => {
-                let mapping = Mapping {
-                    pid: Some(ids.pid),
-                    address: range[0],
-                    size: range[1],
-                    offset: range[2],
-                    path: String::from_utf8_lossy(path).into_owned(),
-                    build_id: (!build_id.is_empty()).then(|| hexadecimal(build_id)),
-                    inode: Some(inode).filter(|&inode| inode != 0),
-                };
+                let mapping = Mapping::told(ids.pid, range, (path, build_id, inode));
                 self.mapped((time, ids.pid), &mapping);
             }
             Record::Name { time, ids, is_exec: true, .. } => self.spaces.executed(time, ids.pid),
@@ -190,7 +182,7 @@ impl Unwinder {
     pub(crate) fn end_turn(&mut self) -> Unwinding {
         self.spaces.forget_ended();
         let taken = Nanos::new(clock::thread_cpu() - self.began);
-        self.counted.cpu = self.counted.cpu + taken;
+        self.counted.cpu += taken;
         self.counted.table_bytes = self.tables as u64;
         self.counted
     }

@@ -83,8 +83,14 @@ impl Tier {
 /// # Errors
 /// When the system gives no thread.
 pub(crate) fn start(dir: &Path, heat: Heat, options: AgingOptions) -> io::Result<Errand> {
-    let mut aging =
-        Aging { dir: dir.into(), heat, options, newest: BTreeMap::new(), left: BTreeSet::new() };
+    let mut aging = Aging {
+        dir: dir.into(),
+        heat,
+        options,
+        newest: BTreeMap::new(),
+        left: BTreeSet::new(),
+        refused: BTreeSet::new(),
+    };
     Errand::begin("aging", None, move |stopped| {
         loop {
             if let Err(error) = aging.look(WallTime::now(), stopped) {
@@ -108,6 +114,8 @@ struct Aging {
     newest: BTreeMap<Name, Option<WallTime>>,
     /// Segments that cannot be made smaller, which was told.
     left: BTreeSet<Name>,
+    /// Segments that the system refused to let be made smaller once, which was told.
+    refused: BTreeSet<Name>,
 }
 
 impl Aging {
@@ -139,6 +147,13 @@ impl Aging {
                         "samples were {}", tier.word().trim_end(),
                     ),
                     Err(AgingError::Rewrite(RewriteError::Stopped)) => return Ok(()),
+                    // A disk may have room later, and who begins to write a stream tidies what is unfinished up.
+                    Err(error) if error.is_of_the_system() => {
+                        if self.refused.insert(name) {
+                            let error = in_one_line(&error);
+                            tracing::warn!(error, "samples stay as they are; it is tried again");
+                        }
+                    }
                     Err(error) => {
                         let error = in_one_line(&error);
                         tracing::warn!(error, "samples stay as they are");
@@ -186,6 +201,13 @@ enum AgingError {
     Rewrite(#[from] RewriteError),
     #[error("cannot note that `{path}` is made smaller")]
     Note { path: PathBuf, source: io::Error },
+}
+
+impl AgingError {
+    /// Whether it may go well another time.
+    const fn is_of_the_system(&self) -> bool {
+        matches!(self, Self::Note { .. } | Self::Rewrite(RewriteError::System { .. }))
+    }
 }
 
 /// Writes a segment anew with smaller samples; what agents have summed up of its last second may lie in the next one.

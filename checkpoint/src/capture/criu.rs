@@ -246,7 +246,7 @@ impl Standing {
 /// Puts right how shared files that processes write to were opened.
 ///
 /// CRIU takes that from the mapping before, where it is of the same file: of one that is only read, so that what it has
-/// written cannot be brought back (seen with the locks of Open MPI's PMIx).
+/// written cannot be brought back (seen with the locks of Open MPI's `PMIx`).
 fn mend(images: &Path) -> io::Result<()> {
     for entry in fs::read_dir(images)? {
         let path = entry?.path();

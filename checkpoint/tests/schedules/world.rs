@@ -185,24 +185,30 @@ impl World {
             started.expect("nothing fails at first");
             world.agenda.add(SimTime::START, Happening::Poll(place));
         }
-        let faults = world.random.below(14);
-        for _ in 0..faults {
-            let at = SimTime::START + world.random.span(TROUBLED);
-            world.agenda.add(at, Happening::Fault);
-        }
-        world.plan_saves();
-        for _ in 0..3 {
-            let place = world.random.index(hosts);
-            let at = SimTime::START + world.random.span(TROUBLED);
-            world.agenda.add(at, Happening::Inquire(place));
-        }
-        for _ in 0..world.random.below(4) {
-            let place = world.random.index(hosts);
-            let at = SimTime::START + world.random.span(TROUBLED);
-            world.agenda.add(at, Happening::Free(place));
-        }
-        world.agenda.add(SimTime::START + TROUBLED, Happening::Calm);
+        world.plan();
         world
+    }
+
+    /// What happens to hosts, and when it becomes calm.
+    fn plan(&mut self) {
+        let hosts = self.hosts.len();
+        let faults = self.random.below(14);
+        for _ in 0..faults {
+            let at = SimTime::START + self.random.span(TROUBLED);
+            self.agenda.add(at, Happening::Fault);
+        }
+        self.plan_saves();
+        for _ in 0..3 {
+            let place = self.random.index(hosts);
+            let at = SimTime::START + self.random.span(TROUBLED);
+            self.agenda.add(at, Happening::Inquire(place));
+        }
+        for _ in 0..self.random.below(4) {
+            let place = self.random.index(hosts);
+            let at = SimTime::START + self.random.span(TROUBLED);
+            self.agenda.add(at, Happening::Free(place));
+        }
+        self.agenda.add(SimTime::START + TROUBLED, Happening::Calm);
     }
 
     /// Programs are started and killed, or anybody saves at any time.

@@ -208,6 +208,47 @@ fn with_open_mpi_a_program_is_brought_back_as_it_is_on_other_hosts() {
     is_brought_back("openmpi");
 }
 
+/// Counts in a file that it opens to be changed, and in one that it appends to.
+const COUNTS: &str = "
+import time
+table, log = open('table', 'r+b', buffering=0), open('log', 'ab', buffering=0)
+for count in range(400):
+    table.seek(0)
+    table.write(b'%6d' % count)
+    table.seek(0)
+    log.write(b'%d\\n' % count)
+    time.sleep(0.01)
+";
+
+#[test]
+fn what_was_appended_is_taken_back_and_a_file_that_is_changed_in_place_is_named() {
+    if !is_possible() {
+        return;
+    }
+    let Some(criu) = criu() else { return };
+    let (site, criu) = (Site::new(None), criu.to_string_lossy().into_owned());
+    let stencil = Stencil { site, mpi: "none", criu };
+    let site = &stencil.site;
+    fs::write(site.path("counts.py"), COUNTS).unwrap();
+    fs::write(site.path("table"), "       another line").unwrap();
+    let command = ["/usr/bin/python3", "counts.py"].map(str::to_owned);
+    let mut running = stencil.run(&["--every", "200ms"], &command);
+    stencil.newer_than(1, &mut running);
+    running.signal(rustix::process::Signal::KILL);
+    let socket = site.path("job/sockets/node1");
+    let deadline = Instant::now() + PATIENCE;
+    while std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+        assert!(Instant::now() < deadline);
+    }
+    let ended = site.output(&["restart", "--directory", "job"]);
+    let told = text(&ended);
+    assert!(ended.status.success(), "{told}");
+    assert!(told.contains("table` is changed in place"), "{told}");
+    assert!(!told.contains("log` is changed in place"), "{told}");
+    let counted: String = (0..400).map(|count| format!("{count}\n")).collect();
+    assert_eq!(fs::read_to_string(site.path("log")).unwrap(), counted);
+}
+
 #[test]
 fn what_cannot_be_captured_is_named_with_its_remedy() {
     let site = Site::new(None);

@@ -8,47 +8,20 @@
 //! [`Reading::samples`] does.
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasher as _;
 use std::num::NonZero;
-use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::HashMap;
 use meikyo_recording::layout::SegmentFile;
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
-use meikyo_recording::{Batch, CodedReader, CodedRows, PackedRows, ReadError, TableSchema};
+use meikyo_recording::{CodedReader, CodedRows, PackedRows, ReadError, TableSchema};
 
-use super::passes::{Columns, ends};
-use super::{Goes, Reading, Seen};
+use super::passes::{Columns, SampleFrames, ends};
+use super::stacks::index;
+use super::{Alike, Goes, Reading, Seen, stack_hash};
 use crate::symbols::Process;
 use crate::tables::samples;
 use crate::wanted::{Wanted, fits};
-
-/// Samples that differ in nothing but their time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Alike<'a> {
-    /// One of them; of those of a block, its time is the least of the block's.
-    pub(crate) seen: Seen<'a>,
-    /// How many there are.
-    pub(crate) count: u64,
-    /// A time that is not before the last one: that of a sample.
-    pub(crate) until: i64,
-    /// [`stack_hash`] of their stack.
-    pub(crate) hash: u64,
-}
-
-impl<'a> Alike<'a> {
-    /// A sample that is alike with no other.
-    pub(crate) fn one(seen: Seen<'a>) -> Self {
-        Self { seen, count: 1, until: seen.time, hash: stack_hash(seen.stack) }
-    }
-}
-
-/// A hash of the text of a stack.
-pub(crate) fn stack_hash(text: &str) -> u64 {
-    static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-    HASHER.hash_one(text)
-}
 
 /// Blocks that are handed to a thread at once, so that threads do not wait for each other at each.
 const BLOCKS_AT_ONCE: usize = 16;
@@ -236,40 +209,25 @@ impl Reading<'_> {
     ) -> Result<(Goes, Option<String>), ReadSegmentError> {
         let ends_with = segment.ends_with;
         let [from, until] = ends(wanted);
-        let may_have = |(least, greatest): (i64, i64)| least < until && greatest >= from;
-        let reader = SegmentReader::open_where(segment, |table, span| {
-            table.name == samples::NAME && may_have(span)
-        })?;
-        let Some(mut reader) = reader else { return Ok((Goes::On, None)) };
-        let tables = &reader.head().tables;
-        let Some(at) = tables.iter().position(|table| table.name == samples::NAME) else {
+        let Some(mut frames) = SampleFrames::open(segment, wanted)? else {
             return Ok((Goes::On, None));
         };
-        let columns = Columns::of(&tables[at]);
-        let mut batch = Batch::new(at, &tables[at]);
         let mut pass = Pass { wanted, changes: BTreeMap::new() };
         let goes = std::thread::scope(|scope| {
             let mut counters = Counters::start(scope);
-            while let Some(frame) = reader.next_rows(|header| {
-                header.table == at && may_have((header.least_time, header.greatest_time))
-            })? {
+            while let Some(frame) = frames.next()? {
                 let is_whole = frame.least_time >= from && frame.greatest_time < until;
-                if let Some(block) = reader.packed_rows(&frame).filter(|_| is_whole) {
+                if let Some(block) = frames.reader.packed_rows(&frame).filter(|_| is_whole) {
                     for taken in counters.put(block) {
-                        if pass.take(self, taken, &mut reader, take) == Goes::NoFurther {
+                        if pass.take(self, taken, &mut frames.reader, take) == Goes::NoFurther {
                             return Ok(Goes::NoFurther);
                         }
                     }
                     continue;
                 }
-                // Counted by the reader as what it could not read.
-                if reader.decode(&frame, &mut batch).is_err() {
-                    continue;
-                }
-                let name = |symbol| reader.symbol(symbol);
                 let mut each =
                     |reading: &mut Self, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
-                let goes = self.samples_of_frame(&batch, &columns, (wanted, name), &mut each);
+                let goes = self.samples_of_next(&mut frames, &frame, wanted, &mut each);
                 if goes == Goes::NoFurther {
                     return Ok(goes);
                 }
@@ -280,14 +238,14 @@ impl Reading<'_> {
                     return Ok(Goes::On);
                 }
                 for taken in rest {
-                    if pass.take(self, taken, &mut reader, take) == Goes::NoFurther {
+                    if pass.take(self, taken, &mut frames.reader, take) == Goes::NoFurther {
                         return Ok(Goes::NoFurther);
                     }
                 }
             }
         });
         match goes {
-            Ok(Goes::On) => Ok((Goes::On, reader.problem(ends_with))),
+            Ok(Goes::On) => Ok((Goes::On, frames.reader.problem(ends_with))),
             Ok(Goes::NoFurther) => Ok((Goes::NoFurther, None)),
             Err(error) => Err(error),
         }
@@ -349,7 +307,7 @@ impl Pass<'_> {
             return Some(Goes::On);
         }
         let host = reading.host(Some(name));
-        let bits = |at, place: u32| rows.bits(at, super::stacks::index(place));
+        let bits = |at, place: u32| rows.bits(at, index(place));
         let (from, until) = block.times();
         let second_of = |at: i64| at.div_euclid(1_000_000_000);
         let is_of_one_second = second_of(from) == second_of(until);
@@ -372,9 +330,9 @@ impl Pass<'_> {
                 tid: pid,
                 address: bits(ADDRESS, address).unwrap_or(0),
                 cgroup: None,
-                stack: rows.text(STACK, super::stacks::index(stack)).unwrap_or_default(),
+                stack: rows.text(STACK, index(stack)).unwrap_or_default(),
             };
-            let hash = match hashes.get(super::stacks::index(stack)) {
+            let hash = match hashes.get(index(stack)) {
                 Some(&hash) => hash,
                 None => stack_hash(seen.stack),
             };

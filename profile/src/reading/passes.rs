@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use arrow::array::RecordBatch;
 use meikyo_recording::layout::{SegmentFile, hour_of};
+use meikyo_recording::log::FrameHeader;
 use meikyo_recording::read::{Problem, Wanted as Files};
 use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
 use meikyo_recording::{Batch, ReadError, TableSchema};
@@ -77,31 +78,31 @@ impl Reading<'_> {
         take: &mut impl FnMut(&mut Self, &Seen<'_>) -> Goes,
     ) -> Result<(Goes, Option<String>), ReadSegmentError> {
         let ends_with = segment.ends_with;
-        let [from, until] = ends(wanted);
-        let may_have = |(least, greatest): (i64, i64)| least < until && greatest >= from;
-        let reader = SegmentReader::open_where(segment, |table, span| {
-            table.name == samples::NAME && may_have(span)
-        })?;
-        let Some(mut reader) = reader else { return Ok((Goes::On, None)) };
-        let tables = &reader.head().tables;
-        let Some(at) = tables.iter().position(|table| table.name == samples::NAME) else {
+        let Some(mut frames) = SampleFrames::open(segment, wanted)? else {
             return Ok((Goes::On, None));
         };
-        let columns = Columns::of(&tables[at]);
-        let mut batch = Batch::new(at, &tables[at]);
-        while let Some(frame) = reader.next_rows(|header| {
-            header.table == at && may_have((header.least_time, header.greatest_time))
-        })? {
-            // Counted by the reader as what it could not read.
-            if reader.decode(&frame, &mut batch).is_err() {
-                continue;
-            }
-            let name = |symbol| reader.symbol(symbol);
-            if self.samples_of_frame(&batch, &columns, (wanted, name), take) == Goes::NoFurther {
+        while let Some(frame) = frames.next()? {
+            if self.samples_of_next(&mut frames, &frame, wanted, take) == Goes::NoFurther {
                 return Ok((Goes::NoFurther, None));
             }
         }
-        Ok((Goes::On, reader.problem(ends_with)))
+        Ok((Goes::On, frames.reader.problem(ends_with)))
+    }
+
+    /// The samples of the frame that was returned last. One that cannot be read is counted by the reader.
+    pub(super) fn samples_of_next(
+        &mut self,
+        frames: &mut SampleFrames,
+        frame: &FrameHeader,
+        wanted: &Wanted,
+        take: &mut impl FnMut(&mut Self, &Seen<'_>) -> Goes,
+    ) -> Goes {
+        let SampleFrames { reader, columns, batch, .. } = frames;
+        if reader.decode(frame, batch).is_err() {
+            return Goes::On;
+        }
+        let name = |symbol| reader.symbol(symbol);
+        self.samples_of_frame(batch, columns, (wanted, name), take)
     }
 
     pub(super) fn samples_of_frame<'a>(
@@ -169,6 +170,50 @@ impl Reading<'_> {
         }
         Goes::On
     }
+}
+
+/// The frames of a segment that wanted samples can be in.
+pub(super) struct SampleFrames {
+    pub(super) reader: SegmentReader,
+    /// Where the table stands among those of the segment.
+    at: usize,
+    columns: Columns,
+    batch: Batch,
+    /// The least time and the first that is not wanted any more.
+    ends: [i64; 2],
+}
+
+impl SampleFrames {
+    /// Opens a segment; `None` where no wanted samples can be in it.
+    pub(super) fn open(
+        segment: SegmentFile,
+        wanted: &Wanted,
+    ) -> Result<Option<Self>, ReadSegmentError> {
+        let ends = ends(wanted);
+        let reader = SegmentReader::open_where(segment, |table, span| {
+            table.name == samples::NAME && may_have(ends, span)
+        })?;
+        let Some(reader) = reader else { return Ok(None) };
+        let tables = &reader.head().tables;
+        let Some(at) = tables.iter().position(|table| table.name == samples::NAME) else {
+            return Ok(None);
+        };
+        let (columns, batch) = (Columns::of(&tables[at]), Batch::new(at, &tables[at]));
+        Ok(Some(Self { at, columns, batch, ends, reader }))
+    }
+
+    /// The next frame that wanted samples can be in.
+    pub(super) fn next(&mut self) -> Result<Option<FrameHeader>, ReadSegmentError> {
+        let Self { reader, at, ends, .. } = self;
+        reader.next_rows(|header| {
+            header.table == *at && may_have(*ends, (header.least_time, header.greatest_time))
+        })
+    }
+}
+
+/// Whether rows between two times can be wanted.
+fn may_have([from, until]: [i64; 2], (least, greatest): (i64, i64)) -> bool {
+    least < until && greatest >= from
 }
 
 /// Where the columns of samples stand in a segment, which may be of an earlier program.

@@ -13,7 +13,7 @@ use crate::block::{FILLED, write_stack};
 use crate::clock::Offset;
 use crate::existing::Thread;
 use crate::governor::percent;
-use crate::mapping::{Mapping, hexadecimal};
+use crate::mapping::Mapping;
 use crate::off_cpu::{Same, Spans};
 use crate::records::{Ids, Record};
 use crate::symbols::perf_map;
@@ -125,15 +125,7 @@ impl SideBand {
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         match *record {
             Record::Mapping { time, ids, range, build_id, inode, path } => {
-                let mapping = Mapping {
-                    pid: Some(ids.pid),
-                    address: range[0],
-                    size: range[1],
-                    offset: range[2],
-                    path: text(path),
-                    build_id: (!build_id.is_empty()).then(|| hexadecimal(build_id)),
-                    inode: Some(inode).filter(|&inode| inode != 0),
-                };
+                let mapping = Mapping::told(ids.pid, range, (path, build_id, inode));
                 self.mapping(wall(time), &mapping);
             }
             Record::Name { time, ids, is_exec, name } => {

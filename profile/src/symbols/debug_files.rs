@@ -9,10 +9,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use blazesym::symbolize::source::Elf;
+use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 
-use super::files::{Unnamed, names_at};
+use super::Unnamed;
 use crate::elf::{self, Segment};
 use crate::existing::build_id_in;
 use crate::regular::{Links, Regular};
@@ -82,6 +82,22 @@ pub(super) fn by_symbols(path: &Path) -> Elf {
     source
 }
 
+/// The names of the functions at some places of a file.
+pub(super) fn names_at(
+    symbolizer: &Symbolizer,
+    file: Elf,
+    places: Input<&[u64]>,
+) -> Vec<Result<Rc<str>, Unnamed>> {
+    let count = places.into_inner().len();
+    let found = symbolizer.symbolize(&Source::Elf(file), places).unwrap_or_default();
+    let mut found = found.into_iter();
+    let name = |_| {
+        let symbol = found.next().and_then(|symbol| symbol.into_sym());
+        symbol.map(|symbol| Rc::from(&*symbol.name)).ok_or(Unnamed::NoSymbol)
+    };
+    (0..count).map(name).collect()
+}
+
 /// The parts of a file of this host.
 fn segments_of(file: &Regular) -> Option<Vec<Segment>> {
     let file = File::open(file.path()).ok()?;
@@ -96,6 +112,7 @@ fn segments_of(file: &Regular) -> Option<Vec<Segment>> {
 mod tests {
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "compiler and binutils are asked")]
     fn run(command: &[&str]) -> String {
         let output = std::process::Command::new(command[0]).args(&command[1..]).output().unwrap();
         assert!(output.status.success(), "{command:?}: {output:?}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use blazesym::MaybeDefault;
-use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::source::{Kernel, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 
 use super::debug_files::DebugFiles;
@@ -250,22 +250,6 @@ fn found(mapped: &MappedFile) -> Result<PathBuf, Unnamed> {
         }
     };
     if is_the_same { Ok(path.to_owned()) } else { Err(Unnamed::OtherFile) }
-}
-
-/// The names of the functions at some places of a file.
-pub(super) fn names_at(
-    symbolizer: &Symbolizer,
-    file: Elf,
-    places: Input<&[u64]>,
-) -> Vec<Result<Rc<str>, Unnamed>> {
-    let count = places.into_inner().len();
-    let found = symbolizer.symbolize(&Source::Elf(file), places).unwrap_or_default();
-    let mut found = found.into_iter();
-    let name = |_| {
-        let symbol = found.next().and_then(|symbol| symbol.into_sym());
-        symbol.map(|symbol| Rc::from(&*symbol.name)).ok_or(Unnamed::NoSymbol)
-    };
-    (0..count).map(name).collect()
 }
 
 #[cfg(test)]

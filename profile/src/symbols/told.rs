@@ -11,8 +11,8 @@ use blazesym::inspect::{Inspector, SymInfo, source as inspect};
 use blazesym::symbolize::{Input, Symbolizer};
 use meikyo_recording::{PackError, PackedRows, Packer};
 
-use super::debug_files::by_symbols;
-use super::files::{Unnamed, names_at};
+use super::Unnamed;
+use super::debug_files::{by_symbols, names_at};
 use crate::block::FILLED;
 use crate::elf;
 use crate::existing::{build_id_in, mapped_file};

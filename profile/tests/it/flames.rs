@@ -46,7 +46,8 @@ fn samples() -> Vec<Sample> {
     (100..400).map(sample).collect()
 }
 
-fn recording(samples: &[Sample]) -> (Written, Recording) {
+/// What the processes of both hosts have: four functions that were made at run time.
+fn programs() -> Written {
     let mut written = Written::new();
     for host in ["a", "b"] {
         for pid in [7, 8] {
@@ -57,13 +58,22 @@ fn recording(samples: &[Sample]) -> (Written, Recording) {
             });
         }
     }
+    written
+}
+
+/// The stack of a sample as it is written down, and the sample's own address.
+fn written_stack(second: i64, stack: &[u64]) -> (String, u64) {
+    let (own, callers) = stack.split_last().unwrap();
+    // What a caller goes on with lies behind its call.
+    let callers = callers.iter().map(|at| format!("{:x}", address(*at, second) + 1));
+    (callers.collect::<Vec<_>>().join(";"), address(*own, second))
+}
+
+fn recording(samples: &[Sample]) -> (Written, Recording) {
+    let mut written = programs();
     for (host, second, tid, stack) in samples {
-        let (own, callers) = stack.split_last().unwrap();
-        // What a caller goes on with lies behind its call.
-        let callers: Vec<_> =
-            callers.iter().map(|at| format!("{:x}", address(*at, *second) + 1)).collect();
-        let words = [("host", *host), ("stack", &callers.join(";"))];
-        let own = address(*own, *second);
+        let (callers, own) = written_stack(*second, stack);
+        let words = [("host", *host), ("stack", &callers)];
         let numbers = [("cpu", 0), ("pid", *tid), ("tid", *tid), ("address", own)];
         written.row(samples::NAME, *second, &words, &numbers);
     }
@@ -134,23 +144,14 @@ fn every_path_has_the_samples_that_went_through_it() {
     }
 }
 
-/// Blocks as hosts send them, each of one CPU and some seconds; within one of them a process executes another program,
+/// Blocks as hosts send them, each of one CPU and less than a second; within one of them a process executes another program,
 /// whose functions have no names.
 #[test]
 fn blocks_that_are_counted_as_a_whole_have_what_their_samples_have_one_by_one() {
     const EXECUTED: i64 = 205;
     let mut samples = samples();
     samples.extend((400..460).map(|second| ("a", second, 7, vec![1])));
-    let mut written = Written::new();
-    for host in ["a", "b"] {
-        for pid in [7, 8] {
-            written.thread(host, 10, ("there", "solver"), [pid, pid]);
-            (0..4).for_each(|function| {
-                let name = format!("f{function}");
-                written.made(host, 11, pid, (0x5000 + 16 * function, &name));
-            });
-        }
-    }
+    let mut written = programs();
     // All of it within one second, as a block is.
     let at = |moment: i64| 20 * SECOND + moment * 1_000_000;
     let words = [("host", "b"), ("event", "exec"), ("name", "other")];
@@ -164,12 +165,9 @@ fn blocks_that_are_counted_as_a_whole_have_what_their_samples_have_one_by_one() 
                 if *of != host || cpu_of(*second) != cpu {
                     continue;
                 }
-                let (own, callers) = stack.split_last().unwrap();
-                let callers: Vec<_> =
-                    callers.iter().map(|at| format!("{:x}", address(*at, *second) + 1)).collect();
-                let words = [("host", host), ("stack", &callers.join(";"))];
+                let (callers, own) = written_stack(*second, stack);
+                let words = [("host", host), ("stack", &callers)];
                 let tid = if *pid == 7 { 7 + second.unsigned_abs() % 3 * 100 } else { *pid };
-                let own = address(*own, *second);
                 let numbers = [("cpu", cpu), ("pid", *pid), ("tid", tid), ("address", own)];
                 written.row_at(samples::NAME, at(*second), &words, &numbers);
             }

@@ -130,6 +130,11 @@ fn samples_of_a_file_of_perf_are_those_that_perf_itself_reads() {
         let (first, first_found) = (expected[0].0, found[0].0);
         expected.iter_mut().for_each(|seen| seen.0 -= first);
         found.iter_mut().for_each(|seen| seen.0 -= first_found);
+        if arguments.contains(&"-g") {
+            // Nor does it print where the kernel was when that could not be followed to its begin.
+            let printed = found.iter_mut().zip(&expected).filter(|(_, expected)| expected.4 == 0);
+            printed.for_each(|(found, _)| found.4 = 0);
+        }
         assert_eq!(found, expected, "{arguments:?}");
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn criu(program: &Path) -> Result<PathBuf, Failure> {
     let criu = Criu::new(&program);
     let explained = |error: CriuError| {
         let hint = "install CRIU 4.2 or newer (Debian 14 has it; packaging/criu puts it into a folder), and say where it is: \
-                    --criu PATH, or MEIKYO_CRIU";
+                    --criu FILE, or MEIKYO_CRIU";
         match &error {
             CriuError::Unable { .. } => Failure::new(error)
                 .hint("`criu check` says what the kernel lacks; a program with libmeikyo_checkpoint needs none of it"),

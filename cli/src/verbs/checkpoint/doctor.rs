@@ -16,7 +16,7 @@ use super::run::on_trial;
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// CRIU 4.2 or newer
-    #[arg(long, value_name = "PATH", env = "MEIKYO_CRIU", default_value = "criu")]
+    #[arg(long, value_name = "FILE", env = "MEIKYO_CRIU", default_value = "criu")]
     criu: PathBuf,
     /// Run on N containers of this machine
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=16))]

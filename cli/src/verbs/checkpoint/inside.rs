@@ -40,6 +40,9 @@ pub(super) const READY: &str = "ready";
 /// The program goes on.
 pub(super) const RESTORED: &str = "restored";
 
+/// Whoever runs the program is to know what stands behind it.
+pub(super) const NOTED: &str = "noted";
+
 /// It is not possible, because of what stands behind it.
 pub(super) const FAILED: &str = "failed";
 
@@ -353,9 +356,9 @@ fn cut_off(file: &processes::Written) -> Result<(), Failure> {
         return Err(lost(&format!("has only {length} octets")));
     }
     if !file.is_appended {
-        output::say(&format!(
-            "`{path}` is changed in place: what was written into it since the checkpoint stays"
-        ));
+        say(&format!(
+            "{NOTED} `{path}` is changed in place: what was written into it since the checkpoint stays"
+        ))?;
     }
     OpenOptions::new().write(true).open(&file.path)?.set_len(file.bytes)?;
     Ok(())

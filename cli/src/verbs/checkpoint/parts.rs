@@ -8,8 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use meikyo_console::failure::Failure;
+use meikyo_console::output;
 
-use super::inside::{FAILED, ON};
+use super::inside::{FAILED, NOTED, ON};
 use super::site::Site;
 use super::watch::{LOOK_AGAIN, Trouble, now, spawned};
 
@@ -25,6 +26,8 @@ struct Part {
 /// What all hosts do. Where this is dropped, they give it up.
 pub(super) struct Parts {
     parts: Vec<Part>,
+    /// How the hosts are called.
+    names: Vec<String>,
     /// Lines by place; nothing at the end of one.
     said: Receiver<(usize, Option<String>)>,
     /// What stood behind the word that is waited for.
@@ -78,7 +81,8 @@ impl Parts {
     /// Starts a role of this program on every host.
     pub(super) fn start(site: &Site, role: &str, arguments: &[String]) -> Result<Self, Failure> {
         let (sender, said) = channel();
-        let mut parts = Self { parts: Vec::new(), said, got: vec![None; site.hosts.len()] };
+        let names = site.hosts.iter().map(|host| host.name.clone()).collect();
+        let mut parts = Self { parts: Vec::new(), names, said, got: vec![None; site.hosts.len()] };
         for (place, host) in site.hosts.iter().enumerate() {
             let mut words = Site::role_words(role);
             words.extend(arguments.iter().cloned());
@@ -110,6 +114,8 @@ impl Parts {
             let (said, behind) = line.split_once(' ').unwrap_or((&line, ""));
             if said == word {
                 self.got[place] = Some(behind.to_owned());
+            } else if said == NOTED {
+                output::say(&format!("{}: {behind}", self.names[place]));
             } else if said == FAILED {
                 return Some(Err(Halt::Failed(place, behind.to_owned())));
             }

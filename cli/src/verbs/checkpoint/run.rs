@@ -72,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     as_is: bool,
     /// CRIU 4.2 or newer, for --as-is
-    #[arg(long, value_name = "PATH", env = "MEIKYO_CRIU", default_value = "criu")]
+    #[arg(long, value_name = "FILE", env = "MEIKYO_CRIU", default_value = "criu")]
     criu: PathBuf,
     /// Hosts that stand ready: one takes the place of every host that is lost, and the program goes on there
     #[arg(long, value_name = "N", default_value_t = 0, requires = "as_is")]

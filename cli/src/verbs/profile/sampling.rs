@@ -82,7 +82,7 @@ fn stack_copy(text: &str) -> Result<u16, String> {
     const MAX: u64 = 60 << 10;
     let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     let octets = u16::try_from(size.get()).ok();
-    let fits = octets.filter(|_| (512..=MAX).contains(&size.get()) && size.get() % 8 == 0);
+    let fits = octets.filter(|_| (512..=MAX).contains(&size.get()) && size.get().is_multiple_of(8));
     fits.ok_or_else(|| "a multiple of 8 B from 512 B to 60KiB can be copied".to_owned())
 }
 

@@ -660,9 +660,8 @@ pub(crate) enum CodedColumn {
         /// Which of them each row has; none where there is one only.
         places: Vec<u32>,
     },
-    /// Texts.
+    /// As numbers, of texts.
     Texts {
-        /// The different texts.
         entries: CodedTexts,
         /// Which of them each row has; none where there is one only.
         places: Vec<u32>,
