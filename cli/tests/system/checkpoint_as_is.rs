@@ -104,6 +104,16 @@ impl Stencil {
         }
     }
 
+    /// Kills `run`, and waits until its hosts are gone: they end with whoever has made them.
+    fn kill_all(&self, running: &mut Running) {
+        running.signal(rustix::process::Signal::KILL);
+        let socket = self.site.path("job/sockets/node1");
+        let deadline = Instant::now() + PATIENCE;
+        while std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+            assert!(Instant::now() < deadline);
+        }
+    }
+
     /// Waits until the job has ended well, and compares what the program has said and computed.
     ///
     /// A program with Debian's MPICH has been seen to hang in `MPI_Finalize`, so that the end of such is not waited for.
@@ -181,13 +191,7 @@ fn is_brought_back(mpi: &'static str) {
     let command = stencil.command(steps, "plate");
     let mut running = stencil.run(&["--every", "300ms"], &command);
     stencil.newer_than(2, &mut running);
-    running.signal(rustix::process::Signal::KILL);
-    // The hosts end with whoever has made them.
-    let socket = stencil.site.path("job/sockets/node1");
-    let deadline = Instant::now() + PATIENCE;
-    while std::os::unix::net::UnixStream::connect(&socket).is_ok() {
-        assert!(Instant::now() < deadline);
-    }
+    stencil.kill_all(&mut running);
     let restart = ["restart", "--directory", "job", "--on", "other,node1,node3"];
     stencil.ends_as(stencil.site.begin(&restart), &said, &plate);
     let told = stencil.site.said();
@@ -208,16 +212,15 @@ fn with_open_mpi_a_program_is_brought_back_as_it_is_on_other_hosts() {
     is_brought_back("openmpi");
 }
 
-/// Counts in a file that it opens to be changed, and in one that it appends to.
+/// Counts in a file that it opens to be changed, and in one that it appends to, and computes in between.
 const COUNTS: &str = "
-import time
 table, log = open('table', 'r+b', buffering=0), open('log', 'ab', buffering=0)
 for count in range(400):
     table.seek(0)
     table.write(b'%6d' % count)
     table.seek(0)
     log.write(b'%d\\n' % count)
-    time.sleep(0.01)
+    sum(range(400_000))
 ";
 
 #[test]
@@ -234,12 +237,7 @@ fn what_was_appended_is_taken_back_and_a_file_that_is_changed_in_place_is_named(
     let command = ["/usr/bin/python3", "counts.py"].map(str::to_owned);
     let mut running = stencil.run(&["--every", "200ms"], &command);
     stencil.newer_than(1, &mut running);
-    running.signal(rustix::process::Signal::KILL);
-    let socket = site.path("job/sockets/node1");
-    let deadline = Instant::now() + PATIENCE;
-    while std::os::unix::net::UnixStream::connect(&socket).is_ok() {
-        assert!(Instant::now() < deadline);
-    }
+    stencil.kill_all(&mut running);
     let ended = site.output(&["restart", "--directory", "job"]);
     let told = text(&ended);
     assert!(ended.status.success(), "{told}");
@@ -275,12 +273,12 @@ fn what_cannot_be_captured_is_named_with_its_remedy() {
     let Some(criu) = criu() else { return };
     let criu = criu.to_string_lossy().into_owned();
     // Shared memory of System V, which outlives a process and is no part of it.
-    let script = "import ctypes, time\n\
+    let script = "import ctypes, signal\n\
                   libc = ctypes.CDLL(None)\n\
                   libc.shmat.restype = ctypes.c_void_p\n\
                   libc.shmat(libc.shmget(0, 4096, 0o1600), None, 0)\n\
                   print('attached', flush=True)\n\
-                  time.sleep(1000)\n";
+                  signal.pause()\n";
     fs::write(site.path("attach.py"), script).unwrap();
     let run = [
         "run",
