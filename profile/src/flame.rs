@@ -12,8 +12,9 @@ use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::kernel::KERNEL;
+use crate::reading::alike::{Alike, Apart, Passed};
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
-use crate::reading::{Alike, Goes, Name, Reading, Seconds, Seen};
+use crate::reading::{Name, Reading, Seen};
 use crate::report::{Ends, Loss, losses, walls, wider};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
@@ -40,9 +41,13 @@ impl Grouped {
     pub const ALL: [Self; 6] =
         [Self::Together, Self::Thread, Self::Process, Self::Cpu, Self::Host, Self::Job];
 
-    /// Whether samples of a block are of one group, whatever their threads and times are.
-    const fn is_of_a_block(self) -> bool {
-        matches!(self, Self::Together | Self::Cpu | Self::Host)
+    /// What samples of a group have in common, whatever their threads and times are; `None` where those decide.
+    const fn apart(self) -> Option<Apart> {
+        match self {
+            Self::Together | Self::Host => Some(Apart::Hosts),
+            Self::Cpu => Some(Apart::Cpus),
+            Self::Thread | Self::Process | Self::Job => None,
+        }
     }
 
     /// One word for programs.
@@ -240,17 +245,12 @@ impl<'a> Met<'a> {
         wanted: &Wanted,
         side: usize,
     ) -> Result<(u64, u64, Option<Ends>), FlameError> {
-        let (before, mut span) = (self.samples, None);
-        let mut seconds = Seconds::default();
+        let before = self.samples;
         let limit = self.options.samples_max;
+        let left = limit.saturating_sub(before);
+        let mut passed = Passed::default();
         let mut take = |reading: &mut Reading<'_>, alike: &Alike<'_>| {
-            let Alike { seen, count, until, .. } = alike;
-            self.samples += count;
-            if self.samples > limit {
-                return Goes::NoFurther;
-            }
-            span = wider(wider(span, seen.time), *until);
-            seconds.note(seen);
+            let Alike { seen, count, .. } = alike;
             let group = group_of(reading, seen, self.options.grouped);
             let group = group.map_or(0, |group| self.groups.number(&group));
             let stack = self.stacks.number_of_alike(reading, alike);
@@ -258,17 +258,21 @@ impl<'a> Met<'a> {
             if self.options.shape == Shape::InTime {
                 self.in_time.push((group, seen.time, stack));
             }
-            Goes::On
         };
-        if self.options.shape != Shape::InTime && self.options.grouped.is_of_a_block() {
-            reading.alike(wanted, take)?;
-        } else {
-            reading.samples(wanted, |reading, seen| take(reading, &Alike::one(*seen)))?;
+        match self.options.grouped.apart() {
+            Some(apart) if self.options.shape != Shape::InTime => {
+                reading.alike(wanted, apart, left, &mut passed, take)?;
+            }
+            _ => reading.samples(wanted, |reading, seen| {
+                take(reading, &Alike::one(*seen));
+                passed.note(seen, left)
+            })?,
         }
-        if self.samples > limit {
+        let Passed { samples: sampled, mut span, seconds } = passed;
+        if sampled > left {
             return Err(FlameError::TooMany { limit });
         }
-        let sampled = self.samples - before;
+        self.samples += sampled;
         if self.options.shape != Shape::InTime && reading.has_summaries() {
             reading.summaries(wanted, |reading, seen, samples| {
                 if samples > 0 && !seconds.has(seen) {

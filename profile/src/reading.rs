@@ -1,6 +1,6 @@
 //! Reading a profile: its samples, and what explains them.
 
-mod alike;
+pub(crate) mod alike;
 mod passes;
 pub(crate) mod stacks;
 
@@ -96,29 +96,14 @@ impl Seconds {
         }
     }
 
+    /// Takes over what another pass has noted.
+    fn join(&mut self, others: &Self) {
+        self.all.extend(&others.all);
+    }
+
     /// Whether a second has samples, of which a sum is the sum.
     pub(crate) fn has(&self, seen: &Seen<'_>) -> bool {
         self.all.contains(&Self::of(seen))
-    }
-}
-
-/// Samples that differ in nothing but their time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Alike<'a> {
-    /// One of them; of those of a block, its time is the least of the block's.
-    pub(crate) seen: Seen<'a>,
-    /// How many there are.
-    pub(crate) count: u64,
-    /// A time that is not before the last one: that of a sample.
-    pub(crate) until: i64,
-    /// [`stack_hash`] of their stack.
-    pub(crate) hash: u64,
-}
-
-impl<'a> Alike<'a> {
-    /// A sample that is alike with no other.
-    pub(crate) fn one(seen: Seen<'a>) -> Self {
-        Self { seen, count: 1, until: seen.time, hash: stack_hash(seen.stack) }
     }
 }
 

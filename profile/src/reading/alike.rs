@@ -1,11 +1,11 @@
 //! Samples that differ in nothing but their time, taken together.
 //!
 //! # Cost
-//! A block of a thousand samples keeps each address and each stack once, and says by a place which of them a
-//! sample has. Other threads take blocks apart and count the samples with the same places, about 50 ns a sample;
-//! what remains here is to look up what a block has different, about as much. Where what an address
-//! means changes within a block, or a sample's time matters, samples are taken one by one, as
-//! [`Reading::samples`] does.
+//! Other threads take blocks apart and count the samples with the same process, address and stack over all blocks of
+//! a segment. A block keeps each stack once, so that of a sample remain its address and one look-up, 30 ns in all;
+//! taking a block of a thousand samples apart costs as much again. What a thread has counted is handed on once, when
+//! the segment has been read. Where what an address means changes within a block, or a sample's time matters,
+//! samples are taken one by one, as [`Reading::samples`] does.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -17,8 +17,9 @@ use meikyo_recording::segment::{ReadSegmentError, SegmentReader};
 use meikyo_recording::{CodedReader, CodedRows, PackedRows, ReadError, TableSchema};
 
 use super::passes::{Columns, SampleFrames, ends};
-use super::stacks::index;
-use super::{Alike, Goes, Reading, Seen, stack_hash};
+use super::stacks::{Texts, index};
+use super::{Goes, Reading, Seconds, Seen, stack_hash};
+use crate::report::{Ends, wider};
 use crate::symbols::Process;
 use crate::tables::samples;
 use crate::wanted::{Wanted, fits};
@@ -45,111 +46,265 @@ const PID: usize = 3;
 const ADDRESS: usize = 4;
 const STACK: usize = 5;
 
-/// A block that was taken apart.
-enum Taken {
-    Counted(Box<Counted>),
-    /// It is kept otherwise, or what must be one is not.
+/// Samples that differ in nothing but their time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alike<'a> {
+    /// One of them. Its time is one at which its address means what it means for all of them.
+    pub(crate) seen: Seen<'a>,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// [`stack_hash`] of their stack.
+    pub(crate) hash: u64,
+}
+
+impl<'a> Alike<'a> {
+    /// A sample that is alike with no other.
+    pub(crate) fn one(seen: Seen<'a>) -> Self {
+        Self { seen, count: 1, hash: stack_hash(seen.stack) }
+    }
+}
+
+/// What samples are told apart by beside process, address and stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// Those of all CPUs of a host are alike.
+    Hosts,
+    Cpus,
+}
+
+/// Samples that a pass has met.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    pub(crate) samples: u64,
+    /// When the first and the last one was taken.
+    pub(crate) span: Option<Ends>,
+    pub(crate) seconds: Seconds,
+}
+
+impl Passed {
+    /// Notes a sample; whether there may be more than so many.
+    pub(crate) fn note(&mut self, seen: &Seen<'_>, limit: u64) -> Goes {
+        self.samples += 1;
+        self.span = wider(self.span, seen.time);
+        self.seconds.note(seen);
+        if self.samples > limit { Goes::NoFurther } else { Goes::On }
+    }
+}
+
+/// When what addresses mean changed, which threads may look at.
+struct Changes {
+    hosts: BTreeMap<String, usize>,
+    of_processes: HashMap<(usize, u64), Vec<i64>>,
+    of_kernels: BTreeMap<usize, Vec<i64>>,
+}
+
+impl Changes {
+    fn of(reading: &Reading<'_>) -> Self {
+        let hosts = reading.hosts.iter().map(|(name, host)| (name.to_string(), *host)).collect();
+        let of_process = |(process, changes): (Process, _)| ((process.host, process.pid), changes);
+        let of_processes = reading.spaces.all_changes().map(of_process).collect();
+        let of_kernels = reading.kernels.keys().map(|&host| (host, reading.kernel_changes(host)));
+        Self { hosts, of_processes, of_kernels: of_kernels.collect() }
+    }
+}
+
+/// How many changes there were before all of some instants; `None` where one lies between them.
+fn steady(changes: Option<&Vec<i64>>, (from, until): Ends) -> Option<usize> {
+    let changes = changes.map(Vec::as_slice).unwrap_or_default();
+    let before = changes.partition_point(|&at| at <= from);
+    (before == changes.partition_point(|&at| at <= until)).then_some(before)
+}
+
+/// A process between two changes of what its addresses mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Space {
+    host: usize,
+    /// 0 where CPUs are not told apart.
+    cpu: u64,
+    pid: u64,
+    /// Changes before it, of the process and of the kernel.
+    changes: [usize; 2],
+}
+
+/// What samples that are alike have in common: the numbers of space and stack, and the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Same {
+    space: u32,
+    stack: u32,
+    address: u64,
+}
+
+/// Takes blocks apart one after another, and counts their samples.
+struct Counter<'a> {
+    wanted: &'a Wanted,
+    changes: &'a Changes,
+    apart: Apart,
+    schema: TableSchema,
+    reader: CodedReader,
+    counted: Counted,
+}
+
+/// What was counted.
+#[derive(Default)]
+struct Counted {
+    /// Each with a time within it.
+    spaces: Vec<(Space, i64)>,
+    numbers: HashMap<Space, u32>,
+    stacks: Texts,
+    counts: HashMap<Same, u64>,
+    passed: Passed,
+}
+
+/// A block that cannot be counted by what it keeps.
+enum Left {
+    /// Its samples must be taken one by one.
     Whole(PackedRows),
+    /// What must be a block is none.
     Unfit,
 }
 
-/// The samples of a block by what tells them apart.
-struct Counted {
-    block: PackedRows,
-    rows: CodedRows,
-    host: Option<u64>,
-    cpu: u64,
-    /// Places of the process, of the address and of the stack, and how many samples have them.
-    groups: Vec<([u32; 3], u32)>,
-    /// By place of a stack.
-    hashes: Vec<u64>,
-}
+/// What is said of some blocks: those that are left, and how many samples all threads have counted by now.
+type Said = (Vec<Left>, u64);
 
-/// Takes blocks apart one after another.
-struct Counter {
-    schema: TableSchema,
-    reader: CodedReader,
-    /// How many samples have the same places.
-    counts: HashMap<[u32; 3], u32>,
-}
-
-impl Counter {
-    fn new() -> Self {
-        Self { schema: samples::schema(), reader: CodedReader::default(), counts: HashMap::new() }
+impl<'a> Counter<'a> {
+    fn new(wanted: &'a Wanted, changes: &'a Changes, apart: Apart) -> Self {
+        let (schema, reader) = (samples::schema(), CodedReader::default());
+        Self { wanted, changes, apart, schema, reader, counted: Counted::default() }
     }
 
-    fn count(&mut self, block: PackedRows) -> Taken {
-        let rows = match self.reader.read(&block, &self.schema, &WANTED) {
-            Ok(Some(rows)) => rows,
-            Ok(None) => return Taken::Whole(block),
-            Err(_) => return Taken::Unfit,
-        };
-        let (Some(host), Some(cpu)) = (rows.only(HOST), rows.only(CPU)) else {
-            return Taken::Whole(block);
-        };
-        let places = [PID, ADDRESS, STACK].map(|at| rows.places(at));
-        self.counts.clear();
-        for row in 0..rows.rows() {
-            // A column with one value has no places.
-            let key = places.map(|of| of.get(row).copied().unwrap_or(0));
-            *self.counts.entry(key).or_default() += 1;
+    fn take(&mut self, block: PackedRows) -> Option<Left> {
+        match self.reader.read(&block, &self.schema, &WANTED) {
+            Ok(Some(rows)) => self.count(&rows, block.times()).is_none().then_some(Left::Whole(block)),
+            Ok(None) => Some(Left::Whole(block)),
+            Err(_) => Some(Left::Unfit),
         }
-        let mut groups: Vec<_> = self.counts.iter().map(|(key, count)| (*key, *count)).collect();
-        groups.sort_unstable();
-        let hashes = (0..rows.different(STACK))
-            .map(|place| stack_hash(rows.text(STACK, place).unwrap_or_default()))
+    }
+
+    /// Counts the samples of a block; `None` where they must be taken one by one, and none was counted.
+    fn count(&mut self, rows: &CodedRows, span: Ends) -> Option<()> {
+        let (host, cpu) = (rows.only(HOST)?, rows.only(CPU)?.unwrap_or(0));
+        let host = host.and_then(|host| rows.word(host)).unwrap_or_default();
+        if !fits(&self.wanted.hosts, host) || !self.wanted.has(cpu, 0) {
+            return Some(());
+        }
+        // Of a host that nothing explains, the name would have to be handed on.
+        let host = *self.changes.hosts.get(host)?;
+        let second_of = |at: i64| at.div_euclid(1_000_000_000);
+        let kernel = steady(self.changes.of_kernels.get(&host), span)?;
+        if second_of(span.0) != second_of(span.1) {
+            return None;
+        }
+        let of_cpu = if self.apart == Apart::Cpus { cpu } else { 0 };
+        let spaces: Vec<u32> = (0..rows.kept(PID))
+            .map(|place| {
+                let pid = rows.bits(PID, place).unwrap_or(0);
+                let own = steady(self.changes.of_processes.get(&(host, pid)), span)?;
+                let space = Space { host, cpu: of_cpu, pid, changes: [own, kernel] };
+                Some(self.counted.space(space, span.0))
+            })
+            .collect::<Option<_>>()?;
+        let counted = &mut self.counted;
+        let stacks: Vec<u32> = (0..rows.kept(STACK))
+            .map(|place| {
+                let text = rows.text(STACK, place).unwrap_or_default();
+                counted.stacks.number(text, stack_hash(text))
+            })
             .collect();
-        Taken::Counted(Box::new(Counted {
-            block,
-            host,
-            cpu: cpu.unwrap_or(0),
-            groups,
-            hashes,
-            rows,
-        }))
+        for row in 0..rows.rows() {
+            let address = rows.bits(ADDRESS, rows.place(ADDRESS, row)).unwrap_or(0);
+            let space = spaces[rows.place(PID, row)];
+            let stack = stacks[rows.place(STACK, row)];
+            *counted.counts.entry(Same { space, stack, address }).or_default() += 1;
+        }
+        let Passed { samples, span: all, seconds } = &mut counted.passed;
+        *samples += rows.rows() as u64;
+        *all = wider(wider(*all, span.0), span.1);
+        seconds.note(&Seen::in_second(span.0, host, cpu));
+        Some(())
     }
 }
 
-/// Threads that take blocks apart. What is put in comes out in the same order.
-struct Counters {
+impl Counted {
+    /// The number of a space, which has a time.
+    fn space(&mut self, space: Space, time: i64) -> u32 {
+        *self.numbers.entry(space).or_insert_with(|| {
+            self.spaces.push((space, time));
+            u32::try_from(self.spaces.len() - 1).expect("fewer processes than samples")
+        })
+    }
+
+    /// Hands all on.
+    fn tell<'a>(
+        &self,
+        reading: &mut Reading<'a>,
+        passed: &mut Passed,
+        take: &mut impl FnMut(&mut Reading<'a>, &Alike<'_>),
+    ) {
+        passed.samples += self.passed.samples;
+        if let Some((from, until)) = self.passed.span {
+            passed.span = wider(wider(passed.span, from), until);
+        }
+        passed.seconds.join(&self.passed.seconds);
+        for (same, &count) in &self.counts {
+            let (Space { host, cpu, pid, .. }, time) = self.spaces[index(same.space)];
+            let (stack, hash) = self.stacks.get(same.stack);
+            let address = same.address;
+            let seen = Seen { time, host, cpu, pid, tid: pid, address, cgroup: None, stack };
+            take(reading, &Alike { seen, count, hash });
+        }
+    }
+}
+
+/// Threads that count blocks.
+struct Counters<'scope> {
     to: Vec<SyncSender<Vec<PackedRows>>>,
-    from: Vec<Receiver<Vec<Taken>>>,
+    from: Vec<Receiver<Said>>,
+    threads: Vec<std::thread::ScopedJoinHandle<'scope, Counted>>,
+    /// How many samples each has counted, as far as it has said so.
+    samples: Vec<u64>,
     gathered: Vec<PackedRows>,
     /// How many lots were handed over, and how many came back.
     handed: usize,
     came: usize,
 }
 
-impl Counters {
-    fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>) -> Self {
+impl<'scope> Counters<'scope> {
+    fn start<'env>(
+        scope: &'scope std::thread::Scope<'scope, 'env>,
+        new: impl Fn() -> Counter<'env> + Send + Copy + 'scope,
+    ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let (mut to, mut from) = (Vec::new(), Vec::new());
+        let (mut to, mut from, mut threads) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..processors.min(THREADS_MAX) {
             let (sender, blocks) = sync_channel::<Vec<PackedRows>>(AHEAD);
-            let (taken, receiver) = sync_channel(AHEAD);
-            scope.spawn(move || {
-                let mut counter = Counter::new();
+            let (said, receiver) = sync_channel::<Said>(AHEAD);
+            threads.push(scope.spawn(move || {
+                let mut counter = new();
                 for lot in blocks {
-                    let lot = lot.into_iter().map(|block| counter.count(block)).collect();
-                    if taken.send(lot).is_err() {
-                        return;
+                    let left = lot.into_iter().filter_map(|block| counter.take(block)).collect();
+                    if said.send((left, counter.counted.passed.samples)).is_err() {
+                        break;
                     }
                 }
-            });
+                counter.counted
+            }));
             to.push(sender);
             from.push(receiver);
         }
-        Self { to, from, gathered: Vec::new(), handed: 0, came: 0 }
+        let samples = vec![0; threads.len()];
+        Self { to, from, threads, samples, gathered: Vec::new(), handed: 0, came: 0 }
     }
+}
 
-    /// Puts a block in; what comes out meanwhile.
-    fn put(&mut self, block: PackedRows) -> Vec<Taken> {
+impl Counters<'_> {
+    /// Puts a block in; what comes back meanwhile.
+    fn put(&mut self, block: PackedRows) -> Option<Said> {
         self.gathered.push(block);
         if self.gathered.len() < BLOCKS_AT_ONCE {
-            return Vec::new();
+            return None;
         }
         self.hand_over();
-        if self.handed - self.came < AHEAD * self.to.len() { Vec::new() } else { self.take() }
+        (self.handed - self.came >= AHEAD * self.to.len()).then(|| self.take())
     }
 
     fn hand_over(&mut self) {
@@ -159,90 +314,102 @@ impl Counters {
         self.to[thread].send(lot).expect("a thread goes on as long as something can be sent to it");
     }
 
-    /// The next lot.
-    fn take(&mut self) -> Vec<Taken> {
+    /// What is said of the next lot.
+    fn take(&mut self) -> Said {
         let thread = self.came % self.from.len();
         self.came += 1;
-        self.from[thread].recv().expect("a thread sends a lot for each that it gets")
+        let said = self.from[thread].recv().expect("a thread answers each lot that it gets");
+        let (left, samples) = said;
+        self.samples[thread] = samples;
+        (left, self.samples.iter().sum())
     }
 
-    /// What has not come out yet; empty when that is all.
-    fn rest(&mut self) -> Vec<Taken> {
+    /// What has not come back yet; `None` when that is all.
+    fn rest(&mut self) -> Option<Said> {
         if !self.gathered.is_empty() {
             self.hand_over();
         }
-        if self.came < self.handed { self.take() } else { Vec::new() }
+        (self.came < self.handed).then(|| self.take())
+    }
+
+    /// What was counted, once all has come back.
+    fn end(self) -> impl Iterator<Item = Counted> {
+        drop(self.to);
+        self.threads.into_iter().map(|thread| thread.join().expect("counting does not panic"))
     }
 }
 
-impl Reading<'_> {
-    /// Goes through the samples that are wanted as [`Reading::samples`] does, those of a block together that differ in
-    /// nothing but their time, thread and control group, which are not told then.
+impl<'a> Reading<'a> {
+    /// Goes through the samples that are wanted as [`Reading::samples`] does, those together that differ in nothing
+    /// but their time, thread and control group, which are not told then; in no order. What was met is noted; once it
+    /// is more than `limit`, the pass ends.
     pub(crate) fn alike(
         &mut self,
         wanted: &Wanted,
-        mut take: impl FnMut(&mut Self, &Alike<'_>) -> Goes,
+        apart: Apart,
+        limit: u64,
+        passed: &mut Passed,
+        take: impl FnMut(&mut Self, &Alike<'_>),
     ) -> Result<(), ReadError> {
         // Who chooses among the samples of a block looks at each of them.
         let by_name = [&wanted.processes, &wanted.threads, &wanted.jobs, &wanted.visible];
-        if !wanted.pids.is_empty() || by_name.iter().any(|patterns| !patterns.is_empty()) {
-            return self.samples(wanted, |reading, seen| take(reading, &Alike::one(*seen)));
-        }
+        let chooses = !wanted.pids.is_empty() || by_name.iter().any(|names| !names.is_empty());
+        let changes = Changes::of(self);
+        let mut pass = Pass { wanted, changes: &changes, apart, limit, passed, take };
         self.each_file(
             wanted,
-            &mut take,
-            |reading, rows, take| {
-                reading.samples_of(rows, wanted, &mut |reading, seen| {
-                    take(reading, &Alike::one(*seen))
-                })
+            &mut pass,
+            |reading, rows, pass| {
+                reading.samples_of(rows, wanted, &mut |reading, seen| pass.one(reading, seen))
             },
-            |reading, segment, take| reading.alike_in(segment, wanted, take),
+            |reading, segment, pass| {
+                if chooses {
+                    let mut one = |reading: &mut Self, seen: &Seen<'_>| pass.one(reading, seen);
+                    return reading.samples_in(segment, wanted, &mut one);
+                }
+                pass.segment(reading, segment)
+            },
         )
+    }
+}
+
+/// A pass over samples.
+struct Pass<'p, T> {
+    wanted: &'p Wanted,
+    changes: &'p Changes,
+    apart: Apart,
+    limit: u64,
+    passed: &'p mut Passed,
+    take: T,
+}
+
+impl<'a, T: FnMut(&mut Reading<'a>, &Alike<'_>)> Pass<'_, T> {
+    /// Takes a sample by itself.
+    fn one(&mut self, reading: &mut Reading<'a>, seen: &Seen<'_>) -> Goes {
+        (self.take)(reading, &Alike::one(*seen));
+        self.passed.note(seen, self.limit)
     }
 
     /// The samples of a segment, and what is wrong with it if anything.
-    fn alike_in(
+    fn segment(
         &mut self,
+        reading: &mut Reading<'a>,
         segment: SegmentFile,
-        wanted: &Wanted,
-        take: &mut impl FnMut(&mut Self, &Alike<'_>) -> Goes,
     ) -> Result<(Goes, Option<String>), ReadSegmentError> {
         let ends_with = segment.ends_with;
-        let [from, until] = ends(wanted);
-        let Some(mut frames) = SampleFrames::open(segment, wanted)? else {
+        let Some(mut frames) = SampleFrames::open(segment, self.wanted)? else {
             return Ok((Goes::On, None));
         };
-        let mut pass = Pass { wanted, changes: BTreeMap::new() };
+        let (wanted, changes, apart) = (self.wanted, self.changes, self.apart);
         let goes = std::thread::scope(|scope| {
-            let mut counters = Counters::start(scope);
-            while let Some(frame) = frames.next()? {
-                let is_whole = frame.least_time >= from && frame.greatest_time < until;
-                if let Some(block) = frames.reader.packed_rows(&frame).filter(|_| is_whole) {
-                    for taken in counters.put(block) {
-                        if pass.take(self, taken, &mut frames.reader, take) == Goes::NoFurther {
-                            return Ok(Goes::NoFurther);
-                        }
-                    }
-                    continue;
-                }
-                let mut each =
-                    |reading: &mut Self, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
-                let goes = self.samples_of_next(&mut frames, &frame, wanted, &mut each);
-                if goes == Goes::NoFurther {
-                    return Ok(goes);
-                }
+            let mut counters =
+                Counters::start(scope, move || Counter::new(wanted, changes, apart));
+            let goes = self.frames(reading, &mut frames, &mut counters)?;
+            let counted = counters.end();
+            if goes == Goes::On {
+                counted.for_each(|counted| counted.tell(reading, self.passed, &mut self.take));
             }
-            loop {
-                let rest = counters.rest();
-                if rest.is_empty() {
-                    return Ok(Goes::On);
-                }
-                for taken in rest {
-                    if pass.take(self, taken, &mut frames.reader, take) == Goes::NoFurther {
-                        return Ok(Goes::NoFurther);
-                    }
-                }
-            }
+            Ok(goes)
         });
         match goes {
             Ok(Goes::On) => Ok((Goes::On, frames.reader.problem(ends_with))),
@@ -250,112 +417,80 @@ impl Reading<'_> {
             Err(error) => Err(error),
         }
     }
-}
 
-/// A pass over blocks.
-struct Pass<'a> {
-    wanted: &'a Wanted,
-    /// By host and process, when what its addresses mean changed; without a process, of the kernel.
-    changes: BTreeMap<(usize, Option<u64>), Vec<i64>>,
-}
-
-impl Pass<'_> {
-    fn take<'a>(
+    /// Has the blocks of a segment counted, and takes what else there is by itself.
+    fn frames(
         &mut self,
         reading: &mut Reading<'a>,
-        taken: Taken,
-        reader: &mut SegmentReader,
-        take: &mut impl FnMut(&mut Reading<'a>, &Alike<'_>) -> Goes,
-    ) -> Goes {
-        let block = match taken {
-            Taken::Counted(counted) => match self.take_counted(reading, &counted, take) {
-                Some(goes) => return goes,
-                None => counted.block,
-            },
-            Taken::Whole(block) => block,
-            Taken::Unfit => {
-                reader.count_unfit();
-                return Goes::On;
+        frames: &mut SampleFrames,
+        counters: &mut Counters<'_>,
+    ) -> Result<Goes, ReadSegmentError> {
+        let [from, until] = ends(self.wanted);
+        while let Some(frame) = frames.next()? {
+            let is_whole = frame.least_time >= from && frame.greatest_time < until;
+            let goes = match frames.reader.packed_rows(&frame).filter(|_| is_whole) {
+                Some(block) => match counters.put(block) {
+                    Some(said) => self.said(reading, said, &mut frames.reader),
+                    None => Goes::On,
+                },
+                None => {
+                    let wanted = self.wanted;
+                    let mut one = |reading: &mut Reading<'a>, seen: &Seen<'_>| self.one(reading, seen);
+                    reading.samples_of_next(frames, &frame, wanted, &mut one)
+                }
+            };
+            if goes == Goes::NoFurther {
+                return Ok(goes);
             }
-        };
+        }
+        while let Some(said) = counters.rest() {
+            if self.said(reading, said, &mut frames.reader) == Goes::NoFurther {
+                return Ok(Goes::NoFurther);
+            }
+        }
+        Ok(Goes::On)
+    }
+
+    /// Takes what a thread has left of some blocks.
+    fn said(
+        &mut self,
+        reading: &mut Reading<'a>,
+        (left, counted): Said,
+        reader: &mut SegmentReader,
+    ) -> Goes {
+        for left in left {
+            if self.left(reading, left, reader) == Goes::NoFurther {
+                return Goes::NoFurther;
+            }
+        }
+        if self.passed.samples + counted <= self.limit {
+            return Goes::On;
+        }
+        // Nobody hears of them any more but that they are too many.
+        self.passed.samples += counted;
+        Goes::NoFurther
+    }
+
+    /// Takes the samples of a block one by one.
+    fn left(
+        &mut self,
+        reading: &mut Reading<'a>,
+        left: Left,
+        reader: &mut SegmentReader,
+    ) -> Goes {
         let schema = samples::schema();
-        let Ok((batch, words)) = block.unpack(&schema) else {
+        let unpacked = match left {
+            Left::Whole(block) => block.unpack(&schema).ok(),
+            Left::Unfit => None,
+        };
+        let Some((batch, words)) = unpacked else {
             reader.count_unfit();
             return Goes::On;
         };
         let name =
             |place| usize::try_from(place).ok().and_then(|at| words.get(at)).map(String::as_str);
-        let mut each =
-            |reading: &mut Reading<'a>, seen: &Seen<'_>| take(reading, &Alike::one(*seen));
-        let columns = Columns::of(&schema);
-        reading.samples_of_frame(&batch, &columns, (self.wanted, name), &mut each)
-    }
-
-    /// Takes the samples of a block together; `None` where they must be taken one by one.
-    fn take_counted<'a>(
-        &mut self,
-        reading: &mut Reading<'a>,
-        counted: &Counted,
-        take: &mut impl FnMut(&mut Reading<'a>, &Alike<'_>) -> Goes,
-    ) -> Option<Goes> {
-        let Counted { block, rows, host, cpu, groups, hashes } = counted;
-        let name = host.and_then(|host| rows.word(host)).unwrap_or_default();
-        if !fits(&self.wanted.hosts, name) {
-            return Some(Goes::On);
-        }
-        if !self.wanted.has(*cpu, 0) {
-            return Some(Goes::On);
-        }
-        let host = reading.host(Some(name));
-        let bits = |at, place: u32| rows.bits(at, index(place));
-        let (from, until) = block.times();
-        let second_of = |at: i64| at.div_euclid(1_000_000_000);
-        let is_of_one_second = second_of(from) == second_of(until);
-        let is_steady = is_of_one_second
-            && self.is_steady(reading, (host, None), from, until)
-            && (0..rows.different(PID)).all(|place| {
-                let pid = rows.bits(PID, place).unwrap_or(0);
-                self.is_steady(reading, (host, Some(pid)), from, until)
-            });
-        if !is_steady {
-            return None;
-        }
-        for &([process, address, stack], count) in groups {
-            let pid = bits(PID, process).unwrap_or(0);
-            let seen = Seen {
-                time: from,
-                host,
-                cpu: *cpu,
-                pid,
-                tid: pid,
-                address: bits(ADDRESS, address).unwrap_or(0),
-                cgroup: None,
-                stack: rows.text(STACK, index(stack)).unwrap_or_default(),
-            };
-            let hash = match hashes.get(index(stack)) {
-                Some(&hash) => hash,
-                None => stack_hash(seen.stack),
-            };
-            let alike = Alike { seen, count: count.into(), until, hash };
-            if take(reading, &alike) == Goes::NoFurther {
-                return Some(Goes::NoFurther);
-            }
-        }
-        Some(Goes::On)
-    }
-
-    /// Whether what addresses mean stays the same from the first to the last of some instants.
-    fn is_steady(
-        &mut self,
-        reading: &Reading<'_>,
-        of: (usize, Option<u64>),
-        from: i64,
-        until: i64,
-    ) -> bool {
-        let changes = self.changes.entry(of).or_insert_with_key(|&(host, pid)| match pid {
-            Some(pid) => reading.changes(Process { host, pid }),
-            None => reading.kernel_changes(host),
-        });
-        changes.partition_point(|&at| at <= from) == changes.partition_point(|&at| at <= until)
+        let wanted = self.wanted;
+        let mut one = |reading: &mut Reading<'a>, seen: &Seen<'_>| self.one(reading, seen);
+        reading.samples_of_frame(&batch, &Columns::of(&schema), (wanted, name), &mut one)
     }
 }

@@ -71,7 +71,7 @@ impl Reading<'_> {
     }
 
     /// The samples of a segment, and what is wrong with it if anything.
-    fn samples_in(
+    pub(super) fn samples_in(
         &mut self,
         segment: SegmentFile,
         wanted: &Wanted,

@@ -8,7 +8,8 @@ use std::hash::Hash;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::{Alike, Reading, Seen, Where, stack_hash};
+use super::alike::Alike;
+use super::{Reading, Seen, Where, stack_hash};
 use crate::block::read_stack;
 use crate::kernel::KERNEL_BEGIN;
 
@@ -60,14 +61,14 @@ struct Key {
 
 /// Texts of callers by number.
 #[derive(Debug, Default)]
-struct Texts {
+pub(super) struct Texts {
     numbers: HashTable<u32>,
     texts: Vec<(u64, Box<str>)>,
 }
 
 impl Texts {
     /// The number of a text whose [`stack_hash`] is given.
-    fn number(&mut self, text: &str, hash: u64) -> u32 {
+    pub(super) fn number(&mut self, text: &str, hash: u64) -> u32 {
         let Self { numbers, texts } = self;
         let is_it = |number: &u32| *texts[index(*number)].1 == *text;
         if let Some(&number) = numbers.find(hash, is_it) {
@@ -77,6 +78,12 @@ impl Texts {
         texts.push((hash, text.into()));
         numbers.insert_unique(hash, number, |number| texts[index(*number)].0);
         number
+    }
+
+    /// A text by its number, and its hash.
+    pub(super) fn get(&self, number: u32) -> (&str, u64) {
+        let (hash, text) = &self.texts[index(number)];
+        (text, *hash)
     }
 }
 

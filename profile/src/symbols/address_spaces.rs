@@ -91,6 +91,15 @@ struct Era {
     top: Layer,
 }
 
+/// When what a process had mapped changed, in the order of time.
+fn changes_of(eras: &[Era]) -> Vec<i64> {
+    let mapped = eras.iter().flat_map(|era| era.top.newest_first()).map(|mapped| mapped.time);
+    let mut changes: Vec<i64> = eras.iter().map(|era| era.from).chain(mapped).collect();
+    changes.sort_unstable();
+    changes.dedup();
+    changes
+}
+
 /// What was mapped in every process of some hosts.
 #[derive(Debug, Default)]
 pub struct AddressSpaces {
@@ -149,12 +158,12 @@ impl AddressSpaces {
     /// When what a process had mapped changed, in the order of time: between two of these instants its
     /// addresses mean what they mean.
     pub fn changes(&self, process: Process) -> Vec<i64> {
-        let eras = self.processes.get(&process).map(Vec::as_slice).unwrap_or_default();
-        let mapped = eras.iter().flat_map(|era| era.top.newest_first()).map(|mapped| mapped.time);
-        let mut changes: Vec<i64> = eras.iter().map(|era| era.from).chain(mapped).collect();
-        changes.sort_unstable();
-        changes.dedup();
-        changes
+        changes_of(self.processes.get(&process).map(Vec::as_slice).unwrap_or_default())
+    }
+
+    /// As [`AddressSpaces::changes`], of every process.
+    pub(crate) fn all_changes(&self) -> impl Iterator<Item = (Process, Vec<i64>)> {
+        self.processes.iter().map(|(process, eras)| (*process, changes_of(eras)))
     }
 
     /// Where an address of a process lay at a time; `None` where nothing is known to be mapped there.

@@ -30,15 +30,17 @@ fn functions_have_the_time_off_the_cpu_that_the_program_waited_in_them() {
     let told = std::fs::read_to_string(told).unwrap();
     let measured: Vec<u64> = told.split_whitespace().map(|ns| ns.parse().unwrap()).collect();
     let report = recorded.report(&TIMES);
+    let preempted = report.off_cpu.unwrap().preempted_ns;
     for (name, measured) in ["short_nap", "long_nap", "for_pipe"].into_iter().zip(measured) {
         let line = report.lines.iter().find(|line| line.name == name);
         let found = line.unwrap_or_else(|| panic!("`{name}` in {:#?}", report.lines)).total;
-        // The program also counts what it runs on the way into the kernel and out of it.
-        assert!(found <= measured, "{name}: {found} ns found, {measured} ns measured");
-        assert!(measured - found < measured / 20, "{name}: {found} ns, {measured} ns measured");
+        // The program also counts what it runs on the way into the kernel and out of it, and others may run in its place
+        // before it looks at the clock and after that.
+        let found_most = measured + preempted;
+        assert!(found <= found_most, "{name}: {found} ns found, {measured} ns measured");
+        assert!(measured.saturating_sub(found) < measured / 20, "{name}: {found} ns, {measured} ns measured");
     }
     // Running is no time off the CPU, but for others that ran in its place.
-    let preempted = report.off_cpu.unwrap().preempted_ns;
     let of_work = report.lines.iter().find(|line| line.name == "work").map_or(0, |line| line.own);
     assert!(of_work <= preempted, "{of_work} of {preempted}");
     let counts = recorded.counts.off_cpu.unwrap();

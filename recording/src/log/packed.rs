@@ -436,8 +436,6 @@ struct SectionedBody<'a, 'r> {
     /// The reader's numbers of the texts, by their places.
     numbers: Vec<u64>,
     columns: columns::Columns<'a, 'r>,
-    /// The column of the times in the codec of rows.
-    times: Vec<u8>,
 }
 
 impl<'a, 'r> SectionedBody<'a, 'r> {
@@ -453,16 +451,21 @@ impl<'a, 'r> SectionedBody<'a, 'r> {
         let numbers = numbers.ok_or_else(|| wrong("its texts are damaged"))?;
         let kinds = prefix.columns.iter().map(|(kind, _)| *kind);
         let columns = columns::Columns::decode(&mut octets, kinds, prefix.rows, &mut room, reader);
-        let mut columns = columns.ok_or_else(|| wrong("a column is damaged"))?;
+        let columns = columns.ok_or_else(|| wrong("a column is damaged"))?;
         if !octets.0.is_empty() || room > 0 {
             return Err(wrong("something is behind its columns"));
         }
+        Ok(Self { numbers, columns })
+    }
+
+    /// The column of the times in the codec of rows.
+    fn times(&mut self, prefix: &Prefix<'_>) -> Result<Vec<u8>, UnpackError> {
+        const WRONG: UnpackError = UnpackError::Malformed { what: "its times are damaged" };
         let mut times = Vec::new();
-        columns.put(0, &numbers, &mut times).ok_or_else(|| wrong("its times are damaged"))?;
-        let view = column_of(&mut Octets(&times), prefix.rows, ColumnKind::Time);
-        let view = view.ok_or_else(|| wrong("its times are damaged"))?;
+        self.columns.put(0, &self.numbers, &mut times).ok_or(WRONG)?;
+        let view = column_of(&mut Octets(&times), prefix.rows, ColumnKind::Time).ok_or(WRONG)?;
         compare_times(&Column { kind: ColumnKind::Time, name: "", start: None, view }, prefix)?;
-        Ok(Self { numbers, columns, times })
+        Ok(times)
     }
 }
 
@@ -475,8 +478,9 @@ fn unpack_sections(
     out: &mut Vec<u8>,
 ) -> Result<usize, UnpackError> {
     let wrong = |what| UnpackError::Malformed { what };
-    let SectionedBody { numbers, mut columns, times } =
-        SectionedBody::read(prefix, reader, number)?;
+    let mut body = SectionedBody::read(prefix, reader, number)?;
+    let times = body.times(prefix)?;
+    let SectionedBody { numbers, mut columns } = body;
     out.clear();
     for wanted in &schema.columns {
         match prefix.position_of(wanted) {
@@ -496,8 +500,8 @@ pub(crate) struct Coded {
     pub(crate) words: Vec<String>,
 }
 
-/// The columns of a payload that stand at some positions of the table, as the payload keeps them; `None` where it
-/// has no list of the different values of one of them.
+/// The columns of a payload that stand at some positions of the table, as the payload keeps them; `None` where one of
+/// them is plain, or follows from one that is not wanted. Its times are not read unless they are wanted.
 ///
 /// # Errors
 /// As [`unpack`].

@@ -1,4 +1,4 @@
-//! Packed rows as a block keeps them: each different value once, and which of them each row has.
+//! Packed rows as a block keeps them: most columns have each different value once, and which of them each row has.
 //!
 //! Who counts rows that are alike need not take a block apart row by row: of a thousand samples of a
 //! processor a few hundred differ in more than their time.
@@ -21,7 +21,8 @@ pub struct CodedRows {
 
 impl CodedReader {
     /// The columns of a block that stand at some positions of its table; `None` where the block keeps one of
-    /// them otherwise, as earlier versions did. Then [`PackedRows::unpack`] tells what the rows have.
+    /// them otherwise, as earlier versions did. Then [`PackedRows::unpack`] tells what the rows have, and whether
+    /// its times are what the block says, which is not looked at here.
     ///
     /// # Errors
     /// When the block is of another table, or its body is not what it says.
@@ -48,10 +49,11 @@ impl CodedRows {
         self.words.get(usize::try_from(value).ok()?).map(String::as_str)
     }
 
-    /// How many different values a column has, null among them.
-    pub fn different(&self, at: usize) -> usize {
+    /// How many values a column keeps, null among them: each different one once, or one for each row.
+    pub fn kept(&self, at: usize) -> usize {
         match &self.columns[at] {
             CodedColumn::Null => 1,
+            CodedColumn::Each(values) => values.len(),
             CodedColumn::Numbers { entries, .. } | CodedColumn::ByAnother { entries, .. } => {
                 entries.len()
             }
@@ -59,19 +61,26 @@ impl CodedRows {
         }
     }
 
-    /// Which of its different values each row has of a column; none where it has one only.
-    pub fn places(&self, at: usize) -> &[u32] {
+    /// Which of the values that a column keeps a row has.
+    #[inline]
+    pub fn place(&self, at: usize, row: usize) -> usize {
         match &self.columns[at] {
-            CodedColumn::Null => &[],
-            CodedColumn::Numbers { places, .. } | CodedColumn::Texts { places, .. } => places,
-            CodedColumn::ByAnother { another, .. } => self.places(*another),
+            CodedColumn::Null => 0,
+            CodedColumn::Each(_) => row,
+            // A column that keeps one value only has no places.
+            CodedColumn::Numbers { places, .. } | CodedColumn::Texts { places, .. } => {
+                places.get(row).map_or(0, |&place| place as usize)
+            }
+            CodedColumn::ByAnother { another, .. } => self.place(*another, row),
         }
     }
 
     /// The bits at a place of a column of integers or symbols; `None` of null.
+    #[inline]
     pub fn bits(&self, at: usize, place: usize) -> Option<u64> {
         match &self.columns[at] {
             CodedColumn::Null | CodedColumn::Texts { .. } => None,
+            CodedColumn::Each(values) => values.get(place).copied(),
             CodedColumn::Numbers { entries, .. } | CodedColumn::ByAnother { entries, .. } => {
                 entries.get(place).copied().flatten()
             }
@@ -92,6 +101,10 @@ impl CodedRows {
         match &self.columns[at] {
             CodedColumn::Null => Some(None),
             CodedColumn::Numbers { entries, .. } if entries.len() == 1 => Some(entries[0]),
+            CodedColumn::Each(values) => {
+                let first = values.first()?;
+                values.iter().all(|value| value == first).then_some(Some(*first))
+            }
             _ => None,
         }
     }

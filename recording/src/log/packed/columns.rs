@@ -443,13 +443,15 @@ impl<'a, 'r> Columns<'a, 'r> {
         })
     }
 
-    /// A column as the block keeps it: `Some(None)` where it has no list of its different values, `None` when
-    /// it is damaged.
+    /// A column as the block keeps it: `Some(None)` where it is plain, `None` when it is damaged.
     pub(super) fn coded(&mut self, at: usize) -> Option<Option<CodedColumn>> {
         let reader = &mut *self.reader;
         Some(Some(match &self.forms[at] {
             Form::None => CodedColumn::Null,
-            Form::Plain(_) | Form::Steps { .. } => return Some(None),
+            Form::Plain(_) => return Some(None),
+            Form::Steps { first, step, unit, apart } => {
+                CodedColumn::Each(stepped([*first, *step, *unit], apart, reader)?.collect())
+            }
             Form::Dictionary { entries: Entries::Numbers(gaps), places } => {
                 let mut value = 0_u64;
                 let numbers = gaps.numbers(reader)?.into_iter().map(|gap| {
@@ -503,13 +505,9 @@ impl<'a, 'r> Columns<'a, 'r> {
                 column.put(self.rows, numbers, out)?;
             }
             Form::Steps { first, step, unit, apart } => {
-                let (mut value, step, unit) = (*first, *step, *unit);
-                let apart = apart.numbers(self.reader)?;
+                let values = stepped([*first, *step, *unit], apart, self.reader)?;
                 begin_full(out);
-                put_number(value, kind, numbers, out)?;
-                for number in apart {
-                    let apart = unzigzag(number).wrapping_mul(unit);
-                    value = value.wrapping_add(step).wrapping_add(apart);
+                for value in values {
                     put_number(value, kind, numbers, out)?;
                 }
             }
@@ -648,11 +646,28 @@ impl<'a, 'r> Columns<'a, 'r> {
     }
 }
 
-/// A column of rows that keeps each of its different values once.
+/// The values of rows of which is kept how far each step is from the usual one.
+fn stepped(
+    [first, step, unit]: [u64; 3],
+    apart: &Magnitudes<'_>,
+    reader: &mut SectionReader,
+) -> Option<impl Iterator<Item = u64>> {
+    let mut value = first;
+    let behind = apart.numbers(reader)?.into_iter().map(move |number| {
+        let apart = unzigzag(number).wrapping_mul(unit);
+        value = value.wrapping_add(step).wrapping_add(apart);
+        value
+    });
+    Some(std::iter::once(first).chain(behind))
+}
+
+/// A column of rows as a block keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CodedColumn {
     /// Every row is null.
     Null,
+    /// A number of each row, none of which is null.
+    Each(Vec<u64>),
     /// Integers, or the places of words.
     Numbers {
         /// The different values; null, if there are nulls, is the first.
