@@ -1,8 +1,9 @@
 //! Parts of a table: a few series whose rows fit into bounded memory, put in order.
 //!
 //! Each part takes a pass over the frames of its table that it has rows in, and every row is written
-//! where the part has it: the time of a pass is that of reading the frames from the page cache,
-//! and nothing is in memory but the values of the part and one frame.
+//! where the part has it. Rows of a frame lie far from each other there, those of a series in neighbouring frames
+//! beside each other: so some frames are read at a time, and taken column by column, while the lines of memory that they
+//! share are in the cache. Nothing is in memory but the values of the part and these frames.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +21,10 @@ use super::order::{SeriesIndex, known};
 use super::{CompactError, changed, parquet_error};
 use crate::log::ColumnView;
 use crate::schema::ColumnKind;
+
+/// Frames that are read at a time at most, and octets of them after which no other is.
+const FRAMES_AT_ONCE: usize = 16;
+const OCTETS_AT_ONCE: usize = 512 << 10;
 
 /// Rows of a part at most.
 pub(super) const PART_ROWS_MAX: usize = 1 << 18;
@@ -108,6 +113,14 @@ pub(super) struct Gatherer<'a> {
 /// One row of a frame, and where the part has it.
 type Taken = (usize, usize);
 
+/// A frame that was read, and which of its rows the part has.
+#[derive(Default)]
+struct Read {
+    at: usize,
+    payload: Payload,
+    taken: Vec<Taken>,
+}
+
 impl<'a> Gatherer<'a> {
     /// A gatherer of the columns at some positions of a table.
     pub(super) fn new(
@@ -154,23 +167,47 @@ impl<'a> Gatherer<'a> {
         let mut places = Places::new(self.index, part);
         let mut columns: Vec<_> =
             self.columns.iter().map(|&column| self.begin(column, part.rows)).collect();
-        let (mut payload, mut taken, mut first) = (Payload::default(), Vec::new(), 0);
-        for frame in self.table.frames {
-            places.locate(self.index.of_rows(first, frame.rows()), &mut taken);
-            first += frame.rows();
-            if taken.is_empty() {
-                continue;
+        let frames = self.table.frames;
+        let mut reads: Vec<Read> = Vec::new();
+        let (mut at, mut first) = (0, 0);
+        while at < frames.len() {
+            let (mut count, mut octets) = (0, 0);
+            while at < frames.len() && count < FRAMES_AT_ONCE && octets < OCTETS_AT_ONCE {
+                if reads.len() == count {
+                    reads.push(Read::default());
+                }
+                let read = &mut reads[count];
+                places.locate(self.index.of_rows(first, frames[at].rows()), &mut read.taken);
+                if !read.taken.is_empty() {
+                    // It was looked at in the first pass; nobody writes the segment any more.
+                    if !self.table.read(&frames[at], &mut read.payload)? {
+                        return Err(changed(self.table.segment));
+                    }
+                    read.at = at;
+                    octets += read.payload.octets.len();
+                    count += 1;
+                }
+                first += frames[at].rows();
+                at += 1;
             }
-            // Both were looked at in the first pass; nobody writes the segment any more.
-            let is_whole = self.table.read(frame, &mut payload)?;
-            let views = self.table.columns(frame, &payload.octets).filter(|_| is_whole);
-            let views = views.ok_or_else(|| changed(self.table.segment))?;
-            for (values, &column) in columns.iter_mut().zip(&self.columns) {
-                values.put(&views[column], &taken, self.symbols);
-            }
+            self.put(&reads[..count], &mut columns)?;
         }
         self.sort_by_time(part, &mut columns);
         self.finish(part, columns).map_err(parquet_error(self.table.segment))
+    }
+
+    /// Takes the rows of some frames.
+    fn put(&self, reads: &[Read], columns: &mut [Values]) -> Result<(), CompactError> {
+        let frames = reads.iter().map(|read| (&self.table.frames[read.at], &read.payload.octets));
+        let views = frames.map(|(frame, octets)| self.table.columns(frame, octets));
+        let views: Vec<Vec<ColumnView<'_>>> =
+            views.collect::<Option<_>>().ok_or_else(|| changed(self.table.segment))?;
+        for (values, &column) in columns.iter_mut().zip(&self.columns) {
+            for (read, views) in reads.iter().zip(&views) {
+                values.put(&views[column], &read.taken, self.symbols);
+            }
+        }
+        Ok(())
     }
 
     fn begin(&self, column: usize, rows: usize) -> Values {
