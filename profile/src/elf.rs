@@ -1,14 +1,18 @@
-//! The program headers of an ELF file: which octets of it lie at which addresses.
+//! The headers of an ELF file: which octets of it lie at which addresses, and in which sections.
 //!
-//! Section headers are not needed: the dynamic loader does without them, too. Only files of 64 bits whose least
-//! octets come first are read. Whoever may run a program chooses all of its octets: lengths are limited, and
-//! nothing here trusts an address.
+//! Section headers serve names only: the dynamic loader does without them, and so does everything else here. Only files
+//! of 64 bits whose least octets come first are read. Whoever may run a program chooses all of its octets: lengths
+//! are limited, and nothing here trusts an address.
 
 /// Program headers that are read at most.
 const HEADERS_MAX: u16 = 512;
 
-/// Octets of a program header, and of the file's own.
+/// Section headers that are read at most.
+const SECTIONS_MAX: u16 = 1_024;
+
+/// Octets of a program header, of a section's, and of the file's own.
 const PROGRAM_HEADER: usize = 56;
+const SECTION_HEADER: usize = 64;
 const FILE_HEADER: u64 = 64;
 
 /// A part that is loaded.
@@ -53,6 +57,58 @@ pub(crate) fn segments(
     };
     let segments = headers.chunks_exact(PROGRAM_HEADER).map(segment).collect::<Option<_>>()?;
     Some((u16_at(&head, 18)?, segments))
+}
+
+/// A section of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) name: String,
+    pub(crate) kind: u32,
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    /// Octets of the file, unless it is of a kind that has none.
+    pub(crate) size: u64,
+    /// Another section that it needs, by its place among all.
+    pub(crate) link: usize,
+    /// Octets of an entry; 0 where it has none.
+    pub(crate) entry: u64,
+}
+
+/// The sections of a file; `octets` gives its octets by offset and size. `None` where it is no file that is read here,
+/// or has no sections.
+pub(crate) fn sections(octets: impl Fn(u64, u64) -> Option<Vec<u8>>) -> Option<Vec<Section>> {
+    let head = octets(0, FILE_HEADER)?;
+    let (at, size, count) = (u64_at(&head, 40)?, u16_at(&head, 58)?, u16_at(&head, 60)?);
+    let is_read = head.starts_with(b"\x7fELF\x02\x01");
+    if !is_read || usize::from(size) != SECTION_HEADER || count > SECTIONS_MAX {
+        return None;
+    }
+    let headers = octets(at, u64::from(size) * u64::from(count))?;
+    let headers: Vec<&[u8]> = headers.chunks_exact(SECTION_HEADER).collect();
+    let names = headers.get(usize::from(u16_at(&head, 62)?))?;
+    let names = octets(u64_at(names, 24)?, u64_at(names, 32)?.min(NAMES_MAX))?;
+    let section = |of: &&[u8]| {
+        Some(Section {
+            name: text_at(&names, u32_at(of, 0)?)?.to_owned(),
+            kind: u32_at(of, 4)?,
+            address: u64_at(of, 16)?,
+            offset: u64_at(of, 24)?,
+            size: u64_at(of, 32)?,
+            link: usize::try_from(u32_at(of, 40)?).ok()?,
+            entry: u64_at(of, 56)?,
+        })
+    };
+    headers.iter().map(section).collect()
+}
+
+/// Octets of the names of all sections that are read at most.
+const NAMES_MAX: u64 = 1 << 20;
+
+/// The text that begins at a place and ends with a zero.
+pub(crate) fn text_at(octets: &[u8], at: u32) -> Option<&str> {
+    let text = octets.get(usize::try_from(at).ok()?..)?;
+    let end = text.iter().position(|&octet| octet == 0)?;
+    std::str::from_utf8(text.get(..end)?).ok()
 }
 
 /// The address of an offset in a file.

@@ -9,6 +9,7 @@ mod debug_files;
 mod files;
 pub mod perf_map;
 mod told;
+mod usual_names;
 
 pub use address_spaces::{AddressSpaces, MappedFile, Place, Process};
 pub use files::{Function, Symbols, Unnamed, is_file_here};

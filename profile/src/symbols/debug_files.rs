@@ -4,15 +4,18 @@
 //! where it lies in memory. Only its table of symbols is read: that needs no debug information to be taken
 //! apart, and functions are called as `perf` calls them.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Symbolizer};
+use blazesym::symbolize::{Input, Sym, Symbolizer};
 
 use super::Unnamed;
+use super::usual_names::{UsualNames, octets_of};
 use crate::elf::{self, Segment};
 use crate::existing::build_id_in;
 use crate::regular::{Links, Regular};
@@ -20,16 +23,41 @@ use crate::regular::{Links, Regular};
 /// Where packages of debug symbols install them, as gdb(1) looks for them.
 const DIRECTORY: &str = "/usr/lib/debug/.build-id";
 
+/// Files whose usual names are kept at most; who looks up more begins anew.
+const USUAL_MAX: usize = 256;
+
+/// A file as it was: device, inode, octets and when it was written, s and ns.
+type Version = (u64, u64, u64, i64, i64);
+
+fn version(facts: &Metadata) -> Version {
+    (facts.dev(), facts.ino(), facts.len(), facts.mtime(), facts.mtime_nsec())
+}
+
 /// Where the symbols of stripped files are.
 #[derive(Debug)]
 pub(super) struct DebugFiles {
     directory: PathBuf,
+    usual: RefCell<HashMap<Version, Rc<UsualNames>>>,
 }
 
 impl DebugFiles {
     /// Those that are installed here.
     pub(super) fn of_this_host() -> Self {
-        Self { directory: DIRECTORY.into() }
+        Self::below(DIRECTORY.into())
+    }
+
+    fn below(directory: PathBuf) -> Self {
+        Self { directory, usual: RefCell::default() }
+    }
+
+    /// The usual names of a file.
+    fn usual(&self, file: &Regular) -> Rc<UsualNames> {
+        let mut usual = self.usual.borrow_mut();
+        if usual.len() >= USUAL_MAX {
+            usual.clear();
+        }
+        let read = || file.open().map(|file| UsualNames::of(&file)).unwrap_or_default();
+        Rc::clone(usual.entry(version(file.facts())).or_insert_with(|| Rc::new(read())))
     }
 
     /// The file with the symbols of the one with a build ID, if there is one.
@@ -41,8 +69,8 @@ impl DebugFiles {
         (build_id_in(&file).as_deref() == Some(build_id)).then_some(path)
     }
 
-    /// The names of the functions at some offsets of a file: by the symbols that are there for its build ID, of what
-    /// has no name then by its own, and then by its debug information.
+    /// The names of the functions at some offsets of a file: of entries of its PLT, by the symbols that are there for its
+    /// build ID, of what has no name then by its own, and then by its debug information.
     pub(super) fn names_in(
         &self,
         symbolizer: &Symbolizer,
@@ -50,28 +78,52 @@ impl DebugFiles {
         offsets: &[u64],
     ) -> Vec<Result<Rc<str>, Unnamed>> {
         let mut names = vec![Err(Unnamed::NoSymbol); offsets.len()];
-        let debug_file = build_id.and_then(|build_id| self.of(build_id));
-        if let Some(debug_file) = debug_file
-            && let Ok(file) = Regular::at(path, Links::Followed)
+        let mut own = Rc::default();
+        if let Ok(file) = Regular::at(path, Links::Followed)
             && let Some(segments) = segments_of(&file)
         {
+            own = self.usual(&file);
             // An offset that lies nowhere in memory has no function either.
             let address = |offset: &u64| elf::address_of(&segments, *offset).unwrap_or(0);
             let addresses: Vec<u64> = offsets.iter().map(address).collect();
-            names = names_at(symbolizer, by_symbols(&debug_file), Input::VirtOffset(&addresses));
-        }
-        for source in [by_symbols(path), Elf::new(path)] {
-            let nameless: Vec<usize> = (0..names.len()).filter(|&at| names[at].is_err()).collect();
-            if nameless.is_empty() {
-                break;
+            for (name, address) in names.iter_mut().zip(&addresses) {
+                *name = own.entry(*address).cloned().ok_or(Unnamed::NoSymbol);
             }
-            let places: Vec<u64> = nameless.iter().map(|&at| offsets[at]).collect();
-            let found = names_at(symbolizer, source, Input::FileOffset(&places));
-            for (at, name) in nameless.into_iter().zip(found) {
-                names[at] = name;
+            if let Some(debug_file) = build_id.and_then(|build_id| self.of(build_id)) {
+                let usual = Regular::at(&debug_file, Links::Followed).map(|file| self.usual(&file));
+                let find = |places: &[u64]| {
+                    let places = Input::VirtOffset(places);
+                    let usual = usual.as_deref().unwrap_or(&own);
+                    names_at(symbolizer, by_symbols(&debug_file), usual, places)
+                };
+                name_rest(&mut names, &addresses, find);
             }
         }
+        let find = |places: &[u64]| {
+            names_at(symbolizer, by_symbols(path), &own, Input::FileOffset(places))
+        };
+        name_rest(&mut names, offsets, find);
+        // Debug information has names of its own.
+        let usual = UsualNames::default();
+        let find =
+            |places: &[u64]| names_at(symbolizer, Elf::new(path), &usual, Input::FileOffset(places));
+        name_rest(&mut names, offsets, find);
         names
+    }
+}
+
+/// Has those of some places looked up that have no name yet.
+fn name_rest(
+    names: &mut [Result<Rc<str>, Unnamed>],
+    places: &[u64],
+    find: impl Fn(&[u64]) -> Vec<Result<Rc<str>, Unnamed>>,
+) {
+    let nameless: Vec<usize> = (0..names.len()).filter(|&at| names[at].is_err()).collect();
+    let places: Vec<u64> = nameless.iter().map(|&at| places[at]).collect();
+    if !places.is_empty() {
+        for (at, name) in nameless.into_iter().zip(find(&places)) {
+            names[at] = name;
+        }
     }
 }
 
@@ -82,10 +134,11 @@ pub(super) fn by_symbols(path: &Path) -> Elf {
     source
 }
 
-/// The names of the functions at some places of a file.
+/// The names of the functions at some places of a file: the usual ones of those that have several.
 pub(super) fn names_at(
     symbolizer: &Symbolizer,
     file: Elf,
+    usual: &UsualNames,
     places: Input<&[u64]>,
 ) -> Vec<Result<Rc<str>, Unnamed>> {
     let count = places.into_inner().len();
@@ -93,19 +146,17 @@ pub(super) fn names_at(
     let mut found = found.into_iter();
     let name = |_| {
         let symbol = found.next().and_then(|symbol| symbol.into_sym());
-        symbol.map(|symbol| Rc::from(&*symbol.name)).ok_or(Unnamed::NoSymbol)
+        let usual = |symbol: &Sym<'_>| usual.at(symbol.addr).cloned();
+        let name = |symbol: Sym<'_>| usual(&symbol).unwrap_or_else(|| Rc::from(&*symbol.name));
+        symbol.map(name).ok_or(Unnamed::NoSymbol)
     };
     (0..count).map(name).collect()
 }
 
 /// The parts of a file of this host.
-fn segments_of(file: &Regular) -> Option<Vec<Segment>> {
-    let file = File::open(file.path()).ok()?;
-    let octets = |offset: u64, size: u64| {
-        let mut octets = vec![0; usize::try_from(size).ok()?];
-        file.read_exact_at(&mut octets, offset).ok().map(|()| octets)
-    };
-    elf::segments(octets).map(|(_, segments)| segments)
+pub(super) fn segments_of(file: &Regular) -> Option<Vec<Segment>> {
+    let file = file.open().ok()?;
+    elf::segments(|offset, size| octets_of(&file, offset, size)).map(|(_, segments)| segments)
 }
 
 #[cfg(test)]
@@ -136,7 +187,7 @@ mod tests {
         run(&["strip", &program]);
         let file = Regular::at(Path::new(&program), Links::Followed).unwrap();
         let build_id = build_id_in(&file).unwrap();
-        let debug_files = DebugFiles { directory: directory.path().to_owned() };
+        let debug_files = DebugFiles::below(directory.path().to_owned());
         let symbolizer =
             Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
         // What lies at that address, counted from the file's begin.

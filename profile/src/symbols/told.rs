@@ -1,6 +1,7 @@
 //! Functions of files that only the host has: read there, told as rows, and looked up here.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,7 +13,8 @@ use blazesym::symbolize::{Input, Symbolizer};
 use meikyo_recording::{PackError, PackedRows, Packer};
 
 use super::Unnamed;
-use super::debug_files::{by_symbols, names_at};
+use super::debug_files::{by_symbols, names_at, segments_of};
+use super::usual_names::UsualNames;
 use crate::block::FILLED;
 use crate::elf;
 use crate::existing::{build_id_in, mapped_file};
@@ -42,14 +44,14 @@ pub struct FileFunction {
 pub fn functions_of_file(build_id: &str, path: &str, pid: u32) -> Option<Vec<FileFunction>> {
     let is_it = |file: &Regular| build_id_in(file).as_deref() == Some(build_id);
     let file = mapped_file(pid, path, is_it)?;
-    Some(functions_in(&file.path()))
+    Some(functions_in(&file))
 }
 
 /// The functions of this host's kernel, in its own text; `None` where another one runs, or it hides them.
 pub fn functions_of_kernel(build_id: &str) -> Option<Vec<FileFunction>> {
     let facts = KernelFacts::of_this_host();
     let (begin, size) = facts.text.filter(|_| facts.build_id.as_deref() == Some(build_id))?;
-    let symbols = std::fs::File::open("/proc/kallsyms").ok()?;
+    let symbols = File::open("/proc/kallsyms").ok()?;
     Some(functions_in_kallsyms(std::io::BufReader::new(symbols), (begin, size)))
 }
 
@@ -75,7 +77,8 @@ pub fn functions_of_debug_info(debug_info: &Path, head: &[u8]) -> Vec<FileFuncti
     // 0 is the address of what is defined elsewhere.
     let found = sizes_by_place(debug_info, |of| Some(of.addr).filter(|&address| address > 0));
     let addresses: Vec<u64> = found.keys().copied().collect();
-    let named = named(debug_info, Input::VirtOffset(&addresses), found);
+    let usual = File::open(debug_info).map(|file| UsualNames::of(&file)).unwrap_or_default();
+    let named = named(debug_info, &usual, Input::VirtOffset(&addresses), found);
     let in_file = named.into_iter().filter_map(|function| {
         let (offset, _) = elf::offset_of(&segments, function.offset)?;
         Some(FileFunction { offset, ..function })
@@ -83,10 +86,18 @@ pub fn functions_of_debug_info(debug_info: &Path, head: &[u8]) -> Vec<FileFuncti
     in_order(in_file.collect())
 }
 
-fn functions_in(file: &Path) -> Vec<FileFunction> {
-    let found = sizes_by_place(file, |of| of.file_offset);
+fn functions_in(file: &Regular) -> Vec<FileFunction> {
+    let usual = file.open().map(|file| UsualNames::of(&file)).unwrap_or_default();
+    let path = file.path();
+    let found = sizes_by_place(&path, |of| of.file_offset);
     let offsets: Vec<u64> = found.keys().copied().collect();
-    in_order(named(file, Input::FileOffset(&offsets), found))
+    let mut functions = named(&path, &usual, Input::FileOffset(&offsets), found);
+    let segments = segments_of(file).unwrap_or_default();
+    functions.extend(usual.entries().filter_map(|(address, size, name)| {
+        let (offset, _) = elf::offset_of(&segments, address)?;
+        Some(FileFunction { offset, size, name: Rc::clone(name) })
+    }));
+    in_order(functions)
 }
 
 /// How large the functions of a file are, by their places.
@@ -108,9 +119,14 @@ fn sizes_by_place(file: &Path, place: impl Fn(&SymInfo<'_>) -> Option<u64>) -> B
 }
 
 /// The functions of a file at some places, named as they are where the file is at hand.
-fn named(file: &Path, places: Input<&[u64]>, found: BTreeMap<u64, u64>) -> Vec<FileFunction> {
+fn named(
+    file: &Path,
+    usual: &UsualNames,
+    places: Input<&[u64]>,
+    found: BTreeMap<u64, u64>,
+) -> Vec<FileFunction> {
     let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false);
-    let names = names_at(&symbolizer.build(), by_symbols(file), places);
+    let names = names_at(&symbolizer.build(), by_symbols(file), usual, places);
     let named = found.into_iter().zip(names).filter_map(|((offset, size), name)| {
         Some(FileFunction { offset, size, name: cut(&name.ok()?).into() })
     });
@@ -226,7 +242,8 @@ mod tests {
         let offsets: Vec<u64> = middles.filter(is_of_one).collect();
         // Debug information has shorter names; hosts tell those of the table of symbols.
         let own = by_symbols(&own);
-        let expected = names_at(&symbolizer.build(), own, Input::FileOffset(&offsets));
+        let usual = UsualNames::default();
+        let expected = names_at(&symbolizer.build(), own, &usual, Input::FileOffset(&offsets));
         let found: Vec<_> =
             offsets.iter().map(|offset| told.name(&build_id, *offset).unwrap()).collect();
         let differing: Vec<_> = found.iter().zip(&expected).filter(|(a, b)| a != b).collect();
