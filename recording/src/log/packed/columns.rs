@@ -721,13 +721,16 @@ impl Texts {
     /// The texts of a dictionary, put together from what each shares with the one before it; `None`
     /// when they are no texts, or too long to be ones that somebody packed.
     fn of(shared: &[u64], lengths: &[u64], octets: &[u8]) -> Option<Self> {
-        let (mut whole, mut ends) = (Vec::new(), Vec::with_capacity(shared.len()));
+        let lengths_of_all = shared.iter().chain(lengths);
+        let room = lengths_of_all.fold(0_u64, |sum, &length| sum.saturating_add(length));
+        let room = usize::try_from(room).ok().filter(|room| *room <= BODY_MAX)?;
+        let (mut whole, mut ends) = (Vec::with_capacity(room), Vec::with_capacity(shared.len()));
         let (mut rest, mut before) = (octets, 0..0);
         for (&shared, &length) in shared.iter().zip(lengths) {
             let (shared, length) = (usize::try_from(shared).ok()?, usize::try_from(length).ok()?);
             let (own, behind) = rest.split_at_checked(length)?;
             rest = behind;
-            if shared > before.len() || whole.len() + shared + length > BODY_MAX {
+            if shared > before.len() {
                 return None;
             }
             let begin = whole.len();

@@ -113,12 +113,21 @@ impl<'a> TakenBits<'a> {
     }
 
     /// The next `count` bits, at most 62.
+    #[inline]
     fn bits(&mut self, count: u32) -> Option<u64> {
         let end = self.taken + count as usize;
         if end > self.octets.len() * 8 {
             return None;
         }
         let from = self.taken / 8;
+        // Nearly always they lie within eight octets, and these before the end.
+        if count <= u64::BITS - 8
+            && let Some(octets) = self.octets.get(from..).and_then(|rest| rest.first_chunk())
+        {
+            let bits = u64::from_le_bytes(*octets) >> (self.taken % 8) & ((1 << count) - 1);
+            self.taken = end;
+            return Some(bits);
+        }
         let mut word = [0; 16];
         let there = self.octets.get(from..).unwrap_or_default();
         let there = &there[..there.len().min(9)];
