@@ -1,8 +1,8 @@
 //! What `meikyo profile agent` uses while every CPU is busy: draining, packing and sending all samples.
 //!
-//! Two agents send to the same `meikyo serve --ingest`, one for longer than the other; what the longer
-//! one used more is what going on costs, without its start. Every sample that they counted must be in
-//! the recording.
+//! An agent sends to a `meikyo serve --ingest`. The clock of its CPU time is read once it has gone on for a while and
+//! at the end of a span: what it used between them is what going on costs, without its start and its end. Every
+//! sample that it counted must be in the recording.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -15,17 +15,20 @@ use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
 use meikyo_profile::tables::samples;
 use meikyo_recording::{Recording, Selection};
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, WallTime};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::collector::product;
 use crate::live::http::get_from;
-use crate::placement::{Placed, Placement, Usage, spawn};
+use crate::placement::{Placed, Placement, Usage, spawn, wait_until};
 use crate::progress;
 
-/// How long the shorter agent samples, and how long everything may take beside sampling.
-const SHORT: Nanos = Nanos::from_secs(4);
+/// How long an agent goes on before its clock is read, and after it is read for the last time.
+const START: Nanos = Nanos::from_secs(4);
+const END: Nanos = Nanos::SECOND;
+
+/// How long everything may take beside sampling.
 pub(super) const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// How an agent is tried.
@@ -50,7 +53,7 @@ const VARIANTS: [Variant; 3] = [
     },
 ];
 
-/// What the longer agent used more than the shorter one.
+/// What an agent used while it went on.
 #[derive(Debug, Serialize)]
 pub(super) struct AgentRow {
     variant: &'static str,
@@ -77,7 +80,7 @@ pub(super) fn measured(
 fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<AgentRow, Failure> {
     let cpus = std::thread::available_parallelism()?.get();
     let name = variant.name;
-    progress(&format!("agent, {name}, {cpus} busy CPUs, {SHORT} and {}", SHORT + span));
+    progress(&format!("agent, {name}, {cpus} busy CPUs, {span}"));
     let dir = directory.join(format!("received-{}", name.replace(' ', "-")));
     let (server, url) = server(&dir)?;
     let watcher = variant.is_watched.then(|| Watcher::start(&url, &dir));
@@ -87,39 +90,32 @@ fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<
         spawn(program, Placement::default())
     });
     let busy: Vec<Placed> = busy.collect::<Result<_, _>>()?;
-    let mut ends = Vec::new();
-    for (at, span) in [SHORT, SHORT + span].into_iter().enumerate() {
-        ends.push(sent(&url, &directory.join(format!("agent {at}")), span, variant.options)?);
-    }
+    let sent = sent(&url, &directory.join("agent"), span, variant.options)?;
     drop((busy, watcher));
     server.terminate()?;
     let (status, _) = server.wait(PATIENCE)?;
     if !status.success() {
         return Err(Failure::new(format!("the server ended with {status}")));
     }
-    let count = |at: usize, name: &str| ends[at].0[name].as_u64().unwrap_or_default();
-    let made = count(0, "samples") + count(1, "samples");
-    let there = received(&dir)?;
+    let count = |name: &str| sent.summary[name].as_u64().unwrap_or_default();
+    let (made, there) = (count("samples"), received(&dir)?);
     if made != there {
         return Err(Failure::new(format!("{there} samples of {made} are in the recording")));
     }
-    let [short, long] = [ends[0].1.cpu, ends[1].1.cpu];
-    let more = long.saturating_sub(short);
-    let sampled = real(span.get()) * real(cpus as u64);
-    let of_sampling = 100.0 * real(more.get()) / sampled.max(1.0);
-    // Both have started once; going on is taken off the shorter one.
-    let going_on = of_sampling / 100.0 * real(SHORT.get()) * real(cpus as u64);
+    let share = |cpu: Nanos, span: Nanos| real(cpu.get()) / real(span.get().max(1));
+    let [(start, started), (end, ended)] = sent.readings;
+    let going_on = share(ended.saturating_sub(started), end.since(start));
     Ok(AgentRow {
         variant: name,
         reach_cpu_percent: variant.reach_percent,
         cpus,
-        samples: count(1, "samples"),
-        lost: count(0, "lost") + count(1, "lost"),
-        bytes_per_sample: ends[1].0["bytes_per_sample"].as_f64().unwrap_or_default(),
-        other_bytes: count(1, "other_bytes"),
-        cpu_percent_of_a_sampled_core: of_sampling,
-        start_cpu_ms: (real(short.get()) - going_on) / 1e6,
-        peak_rss_bytes: ends[1].1.peak_rss.get(),
+        samples: made,
+        lost: count("lost"),
+        bytes_per_sample: sent.summary["bytes_per_sample"].as_f64().unwrap_or_default(),
+        other_bytes: count("other_bytes"),
+        cpu_percent_of_a_sampled_core: 100.0 * going_on / real(cpus as u64),
+        start_cpu_ms: (real(started.get()) - going_on * real(START.get())) / 1e6,
+        peak_rss_bytes: sent.usage.peak_rss.get(),
     })
 }
 
@@ -183,25 +179,36 @@ pub(super) fn server(dir: &Path) -> Result<(Placed, String), Failure> {
     Ok((server, url))
 }
 
-/// Samples and sends for a span: the agent's summary, and what it used.
-fn sent(
-    url: &str,
-    summary: &Path,
-    span: Nanos,
-    options: &[&str],
-) -> Result<(Value, Usage), Failure> {
+/// What an agent did.
+struct Sent {
+    summary: Value,
+    /// When its clock of CPU time was read, and what it said.
+    readings: [(WallTime, Nanos); 2],
+    usage: Usage,
+}
+
+/// Samples and sends for a span, and a while before and after it.
+fn sent(url: &str, summary: &Path, span: Nanos, options: &[&str]) -> Result<Sent, Failure> {
+    let whole = START + span + END;
     let mut command = product()?;
     command.args(["profile", "agent", "--budget", "none", "--json", "--server", url]);
-    command.args(["--for", &format!("{}s", span.as_secs_f64())]).args(options);
+    command.args(["--for", &format!("{}s", whole.as_secs_f64())]).args(options);
     command.stdin(Stdio::null()).stdout(File::create(summary)?).stderr(Stdio::null());
-    let (status, usage) = spawn(command, Placement::default())?.wait(span + PATIENCE)?;
+    let begin = WallTime::now();
+    let agent = spawn(command, Placement::default())?;
+    let reading = |at: WallTime| {
+        wait_until(at)?;
+        Ok::<_, Failure>((WallTime::now(), agent.cpu()?))
+    };
+    let readings = [reading(begin + START)?, reading(begin + START + span)?];
+    let (status, usage) = agent.wait(whole + PATIENCE)?;
     let text = std::fs::read_to_string(summary)?;
     if !status.success() {
         return Err(Failure::new(format!("the agent ended with {status}: {text}")));
     }
     let summary = serde_json::from_str(&text)
         .map_err(|error| Failure::new(format!("the agent's summary: {error}")))?;
-    Ok((summary, usage))
+    Ok(Sent { summary, readings, usage })
 }
 
 /// Samples that are in a recording.
