@@ -4,8 +4,10 @@
 //! do the threads that it starts. TLS, checksums and writing are on. What lies in the directories
 //! afterwards is compared with the images and with parity computed from them.
 
+mod daemons;
 mod group;
 mod line;
+mod loss;
 mod stop;
 
 use meikyo_checkpoint::layout::{Layout, Scheme};
@@ -18,6 +20,7 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::progress;
 use group::{Case, Figures};
+use loss::Loss;
 use stop::{Saved, Stop};
 
 /// Least shares of the line, as issue and paper want them.
@@ -55,6 +58,7 @@ struct Report {
     machine: Machine,
     groups: Vec<Row>,
     stop: Option<Stop>,
+    loss: Option<Loss>,
     paper: Paper,
 }
 
@@ -84,19 +88,23 @@ pub(crate) fn run(args: &CheckpointBenchArgs) -> Result<Answer, Failure> {
         progress(&format!("{} on {} hosts, {} a link", case.scheme, case.hosts, case.rate));
         groups.push(row(group::measure(&case)?));
     }
-    let stop = if args.hosts.is_none() {
+    let (mut stop, mut loss) = (None, None);
+    if args.hosts.is_none() {
         progress(&format!("the stop of a program with {}", args.stop_bytes));
-        Some(stop::measure(args.stop_bytes, &args.directory, args.rounds)?)
-    } else {
-        None
-    };
-    let reached =
-        groups.iter().all(|row| row.reached) && stop.as_ref().is_none_or(|stop| stop.reached);
+        stop = Some(stop::measure(args.stop_bytes, &args.directory, args.rounds)?);
+        progress(&format!("the loss of a host with {}", args.bytes));
+        loss = Some(loss::measure(args.bytes, &args.directory, args.rounds)?);
+    }
+    let reached = groups.iter().all(|row| row.reached)
+        && stop.as_ref().is_none_or(|stop| stop.reached)
+        && loss.as_ref().is_none_or(|loss| loss.reached);
     if args.json {
         let schema = "meikyo.bench.checkpoint/1";
-        output::print_json(&Report { schema, machine, groups, stop, paper: PAPER })?;
+        output::print_json(&Report { schema, machine, groups, stop, loss, paper: PAPER })?;
     } else {
-        output::print(&text(&machine, &groups, stop.as_ref()))?;
+        let behind = stop.as_ref().map(stop_text).into_iter();
+        let behind = behind.chain(loss.as_ref().map(loss::text)).collect::<String>();
+        output::print(&text(&machine, &groups, &behind))?;
     }
     Ok(if reached { Answer::Yes } else { Answer::No })
 }
@@ -179,7 +187,7 @@ fn stop_text(stop: &Stop) -> String {
     format!("A program with {}; {kept}\n{table}\n", bytes_text(stop.bytes))
 }
 
-fn text(machine: &Machine, groups: &[Row], stop: Option<&Stop>) -> String {
+fn text(machine: &Machine, groups: &[Row], behind: &str) -> String {
     let mut table = TextTable::new(&[
         "scheme",
         "hosts",
@@ -218,9 +226,8 @@ fn text(machine: &Machine, groups: &[Row], stop: Option<&Stop>) -> String {
         ]);
     }
     format!(
-        "{machine}\n\n{table}\n{}The SCore paper: {} hosts, {} each, {} links: {:.0} s, {:.0} MB/s, \
+        "{machine}\n\n{table}\n{behind}The SCore paper: {} hosts, {} each, {} links: {:.0} s, {:.0} MB/s, \
          {:.0} % of the line.\n",
-        stop.map_or_else(String::new, stop_text),
         PAPER.hosts,
         bytes_text(PAPER.bytes_per_host),
         PAPER.links,

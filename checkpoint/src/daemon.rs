@@ -280,7 +280,8 @@ pub fn run(options: DaemonOptions, observer: Observer) -> Result<(), DaemonError
     let pace = Pace::of(options.network_rate, effort.clone());
     let network = Network::start(&options.job, me, pace, listeners, &inputs);
     ranks::forget_fetched(&options.directory).map_err(unusable)?;
-    ranks::listen(&options.directory, &inputs, &network)?;
+    let mtbf = options.levels.between_failures;
+    ranks::listen(&options.directory, &inputs, &network, mtbf)?;
     end_with_input(&options, &inputs);
     let life = storage::random();
     let member_options = MemberOptions {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use meikyo_checkpoint::daemon::{Answer, Begun, Request, memory_available, socket_of};
 
+use meikyo_units::Nanos;
+
 use crate::arrays::{Arrays, Image};
 use crate::error::ClientError;
 use crate::schedule::now;
@@ -25,13 +27,21 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(200);
 /// The environment's name of whether arrays are copied ahead of saves: `yes`, `no`, or what memory there is decides.
 const COPIES_AHEAD: &str = "MEIKYO_CHECKPOINT_COPIES_AHEAD";
 
+/// What a daemon says of its group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    pub(crate) hosts: usize,
+    /// Mean time between failures of one of them.
+    pub(crate) between_failures: Nanos,
+}
+
 /// A rank's connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     directory: PathBuf,
     /// Rank, ranks on all hosts, ranks on this one.
     joining: (u32, u32, u32),
-    hosts: usize,
+    group: Group,
     socket: UnixStream,
     /// The program that this rank is of, once it has begun.
     program: Option<u64>,
@@ -61,7 +71,7 @@ impl Client {
         here: u32,
     ) -> Result<Self, ClientError> {
         let joining = (rank, ranks, here);
-        let (socket, hosts) = connect(directory, joining, None)?;
+        let (socket, group) = connect(directory, joining, None)?;
         let directory = directory.to_owned();
         let copies_ahead = match std::env::var(COPIES_AHEAD).as_deref() {
             Ok("yes") => Some(true),
@@ -71,7 +81,7 @@ impl Client {
         Ok(Self {
             directory,
             joining,
-            hosts,
+            group,
             socket,
             program: None,
             standstill: Standstill::new(),
@@ -82,9 +92,9 @@ impl Client {
         })
     }
 
-    /// How many hosts the group has.
-    pub(crate) const fn hosts(&self) -> usize {
-        self.hosts
+    /// The group that the program is protected by.
+    pub(crate) const fn group(&self) -> Group {
+        self.group
     }
 
     /// What the last save cost.
@@ -99,7 +109,7 @@ impl Client {
         self.await_answer()?;
         if self.socket.peer_addr().is_err() || is_closed(&self.socket) {
             // The daemon was started anew; it has forgotten this connection, and nothing that is committed.
-            (self.socket, self.hosts) = connect(&self.directory, self.joining, Some(program))?;
+            (self.socket, self.group) = connect(&self.directory, self.joining, Some(program))?;
             self.shadow = None;
         }
         arrays.note_lengths();
@@ -216,7 +226,7 @@ impl Client {
                 Err(ClientError::Unreachable { .. }) if self.program.is_none() => {
                     let since = *lost.get_or_insert_with(now);
                     match connect(&self.directory, self.joining, None) {
-                        Ok((socket, hosts)) => (self.socket, self.hosts) = (socket, hosts),
+                        Ok(joined) => (self.socket, self.group) = joined,
                         Err(error) if since.elapsed() > RECONNECT_PATIENCE => return Err(error),
                         Err(_) => std::thread::park_timeout(CONNECT_AGAIN),
                     }
@@ -254,14 +264,16 @@ fn connect(
     directory: &Path,
     (rank, ranks, here): (u32, u32, u32),
     program: Option<u64>,
-) -> Result<(UnixStream, usize), ClientError> {
+) -> Result<(UnixStream, Group), ClientError> {
     let path = socket_of(directory);
     let socket = UnixStream::connect(&path);
     let unreachable = |source| ClientError::Unreachable { path: path.clone(), source };
     let socket = socket.map_err(unreachable)?;
     let_daemon_read(&socket).map_err(unreachable)?;
     match ask(directory, &socket, &Request::Join { rank, ranks, here, program })? {
-        Answer::Joined { hosts } => Ok((socket, hosts)),
+        Answer::Joined { hosts, between_failures_ns } => {
+            Ok((socket, Group { hosts, between_failures: Nanos::new(between_failures_ns) }))
+        }
         _ => Err(ClientError::Foreign),
     }
 }

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn meikyo_checkpoint_init(
             return Err(CallError::Rank { rank, ranks });
         };
         let client = Client::join(&directory, rank, ranks, here)?;
-        let schedule = Schedule::new(client.hosts());
+        let schedule = Schedule::new(client.group());
         let made = Box::new(Checkpoint { client, arrays: Arrays::default(), schedule });
         // SAFETY: the caller says that it can be written to.
         unsafe { *out = Box::into_raw(made) };

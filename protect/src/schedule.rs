@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use meikyo_checkpoint::interval::{Risk, daly};
 use meikyo_units::Nanos;
 
+use crate::client::Group;
+
 /// Seconds between two checkpoints, where the user insists.
 const EVERY: &str = "MEIKYO_CHECKPOINT_EVERY";
 
@@ -15,9 +17,6 @@ const WALL: &str = "MEIKYO_CHECKPOINT_WALL";
 
 /// The signal that asks the program to save and end: its number.
 const SIGNAL: &str = "MEIKYO_CHECKPOINT_SIGNAL";
-
-/// What is assumed of a host: one failure in a year.
-const BETWEEN_FAILURES_OF_HOST: Nanos = Nanos::from_secs(365 * 86_400);
 
 /// The first checkpoint comes after so long, since nothing was measured before.
 const FIRST: Duration = Duration::from_secs(60);
@@ -30,12 +29,12 @@ pub(crate) struct Schedule {
     interval: Duration,
     every: Option<Duration>,
     wall: Option<Duration>,
-    hosts: u64,
+    group: Group,
     signalled: Arc<AtomicBool>,
 }
 
 impl Schedule {
-    pub(crate) fn new(hosts: usize) -> Self {
+    pub(crate) fn new(group: Group) -> Self {
         let seconds = |name: &str| {
             let text = std::env::var(name).ok()?;
             Duration::try_from_secs_f64(text.trim_end_matches('s').parse().ok()?).ok()
@@ -52,7 +51,7 @@ impl Schedule {
             interval: every.unwrap_or(FIRST),
             every,
             wall: seconds(WALL),
-            hosts: hosts as u64,
+            group,
             signalled,
         }
     }
@@ -70,13 +69,35 @@ impl Schedule {
     pub(crate) fn saved(&mut self, took: Duration) {
         self.last = now();
         let cost = Nanos::from_secs_f64(took.as_secs_f64());
-        let between_failures = Nanos::new(BETWEEN_FAILURES_OF_HOST.get() / self.hosts.max(1));
-        let risk = Risk { cost, restart: Nanos::ZERO, between_failures };
-        self.interval = self.every.unwrap_or_else(|| daly(&risk).to_std());
+        self.interval = self.every.unwrap_or_else(|| interval(self.group, cost));
     }
+}
+
+/// From one checkpoint to the next, where one costs the program so much.
+fn interval(group: Group, cost: Nanos) -> Duration {
+    let between_failures = Nanos::new(group.between_failures.get() / (group.hosts as u64).max(1));
+    daly(&Risk { cost, restart: Nanos::ZERO, between_failures }).to_std()
 }
 
 #[expect(clippy::disallowed_methods, reason = "checkpoints are due by the clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_fail_more_often_are_protected_more_often() {
+        let group =
+            |hosts, hours| Group { hosts, between_failures: Nanos::from_secs(hours * 3_600) };
+        // Young's sqrt(2 C M), of which Daly's differs by less than a hundredth where C is short.
+        let cost = Nanos::from_millis(50);
+        for (hosts, hours) in [(1, 8_760), (64, 8_760), (64, 24)] {
+            let young = (2.0 * 0.05 * hours as f64 * 3_600.0 / hosts as f64).sqrt();
+            let found = interval(group(hosts, hours), cost).as_secs_f64();
+            assert!((found / young - 1.0).abs() < 0.01, "{found} {young}");
+        }
+    }
 }

@@ -333,7 +333,7 @@ impl Group<'_> {
 }
 
 /// Octets that no block repeats.
-fn image(host: usize, len: usize) -> Vec<u8> {
+pub(super) fn image(host: usize, len: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(host as u64 + 1);
     let mut octets = Vec::with_capacity(len + 8);
     while octets.len() < len {

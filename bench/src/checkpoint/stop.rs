@@ -7,17 +7,12 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io::Write as _;
 use std::net::TcpListener;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use meikyo_checkpoint::daemon::{Answer, Request, Status, ask};
-use meikyo_checkpoint::tls::JobKey;
 use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
 use meikyo_protect::{
@@ -27,8 +22,8 @@ use meikyo_protect::{
 use meikyo_units::Bytes;
 use serde::Serialize;
 
+use super::daemons::Daemons;
 use super::group::median;
-use crate::collector::product;
 
 /// Most that the program stands still beside the time in which what is left is copied.
 const REACH_STOP_S: f64 = 0.002;
@@ -42,9 +37,6 @@ const PAGE: usize = 4_096;
 
 /// The library looks what was written every 100 ms at least, and every hundredfold of what a look has cost.
 const COOLING: Duration = Duration::from_secs(6);
-
-/// Longest that daemons may take for anything.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What was measured, medians of the rounds, and what it has to reach.
 #[derive(Debug, Serialize)]
@@ -85,8 +77,7 @@ unsafe impl Send for Rank {}
 
 /// A program of two ranks, each with the daemon of another host; the first has the array.
 struct Program {
-    home: tempfile::TempDir,
-    daemons: Vec<Child>,
+    daemons: Daemons<'static>,
     ranks: [*mut Checkpoint; 2],
     array: &'static mut [u8],
     step: u64,
@@ -168,28 +159,14 @@ fn cool() {
 
 impl Program {
     fn start(len: usize, directory: &Path) -> Result<Self, Failure> {
-        let home = tempfile::tempdir_in(directory)?;
-        write_job(home.path())?;
-        let mut daemons = Vec::new();
-        for host in 0..2 {
-            let mut command = product()?;
-            command.args([
-                "checkpoint",
-                "daemon",
-                "--found",
-                "--with-input",
-                "--keep",
-                "1",
-                "--job",
-            ]);
-            command.arg(home.path().join("job.toml")).args(["--host", &format!("node{host}")]);
-            command.arg("--directory").arg(home.path().join(host.to_string()));
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-            daemons.push(command.spawn()?);
-        }
+        // Ports that were free just now, and are not given to others so soon.
+        let ports = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let addresses = ports.each_ref().map(TcpListener::local_addr);
+        drop(ports);
+        let addresses = addresses.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let daemons = Daemons::found(directory, "partner", &addresses, None)?;
         let (ranks, array, step) = ([null_mut(); 2], &mut [][..], 0);
-        let mut program = Self { home, daemons, ranks, array, step };
-        program.wait_for(|status| status.is_member)?;
+        let mut program = Self { daemons, ranks, array, step };
         for host in [0, 1] {
             program.ranks[host] = program.join(host)?;
             let len = if host == 0 { len } else { PAGE };
@@ -202,13 +179,9 @@ impl Program {
         Ok(program)
     }
 
-    fn directory(&self, host: usize) -> PathBuf {
-        self.home.path().join(host.to_string())
-    }
-
     #[expect(unsafe_code, reason = "a call of the library for C")]
     fn join(&self, host: usize) -> Result<*mut Checkpoint, Failure> {
-        let directory = CString::new(self.directory(host).to_string_lossy().into_owned())?;
+        let directory = CString::new(self.daemons.directory(host).to_string_lossy().into_owned())?;
         let (rank, mut made) = (i32::try_from(host)?, null_mut());
         // SAFETY: the directory is a string of C, and `made` can be written to.
         let outcome =
@@ -250,7 +223,8 @@ impl Program {
         let call_ms = begun.elapsed().as_secs_f64() * 1e3;
         let (_, stop_s, ahead_bytes, residue_bytes) = cost(self.ranks[0]);
         saved(self.ranks[1], step)?;
-        self.wait_for(|status| status.step == Some(step) && status.open.is_none())?;
+        self.daemons
+            .wait_for("save", |status| status.step == Some(step) && status.open.is_none())?;
         Ok(Saved { stop_ms: stop_s * 1e3, call_ms, ahead_bytes, residue_bytes })
     }
 
@@ -258,28 +232,13 @@ impl Program {
         cost(self.ranks[0]).0
     }
 
-    fn wait_for(&self, holds: impl Fn(&Status) -> bool) -> Result<(), Failure> {
-        let deadline = Instant::now() + PATIENCE;
-        let does_hold = |host| match ask(&self.directory(host), &Request::Status) {
-            Ok(Answer::Status(status)) => holds(&status),
-            _ => false,
-        };
-        while !(0..2).all(does_hold) {
-            if Instant::now() > deadline {
-                return Err(Failure::new("the daemons of the bench do not save"));
-            }
-            thread::park_timeout(Duration::from_millis(10));
-        }
-        Ok(())
-    }
-
     /// The image that the daemon has ends with the array.
     fn check(&self) -> Result<(), Failure> {
-        let to = self.home.path().join("image");
-        let request = Request::Restore { to: to.clone(), generation: None };
-        let answer = ask(&self.directory(0), &request)?;
-        if !matches!(answer, Answer::Restored { step, .. } if step == self.step) {
-            return Err(Failure::new(format!("the daemon of the bench says {answer:?}")));
+        let to = self.daemons.home().join("image");
+        let step = self.daemons.restore(0, &to)?;
+        if step != self.step {
+            let text = format!("the daemon of the bench has step {step}, not {}", self.step);
+            return Err(Failure::new(text));
         }
         let image = fs::read(to)?;
         let padded = self.array.len().next_multiple_of(64);
@@ -301,11 +260,6 @@ impl Drop for Program {
             unsafe {
                 meikyo_checkpoint_finalize(rank);
             };
-        }
-        for daemon in &mut self.daemons {
-            // It may have ended.
-            drop(daemon.kill());
-            drop(daemon.wait());
         }
     }
 }
@@ -352,18 +306,4 @@ fn refused(what: &str) -> Failure {
     Failure::new(format!("the program of the bench cannot {what}")).hint(
         "`meikyo checkpoint daemon` must run here: name a directory with room, --directory DIR",
     )
-}
-
-/// A job of two hosts that copy each other's data, at ports that were free just now.
-fn write_job(home: &Path) -> Result<(), Failure> {
-    let mut private = fs::OpenOptions::new();
-    let key = private.write(true).create_new(true).mode(0o600).open(home.join("key"));
-    key?.write_all(&JobKey::generate()?)?;
-    let ports = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-    let mut job = "scheme = \"partner\"\nkey = \"key\"\n".to_owned();
-    for (host, port) in ports.iter().enumerate() {
-        let address = port.local_addr()?;
-        job += &format!("[[hosts]]\nname = \"node{host}\"\naddresses = [\"{address}\"]\n");
-    }
-    Ok(fs::write(home.join("job.toml"), job)?)
 }

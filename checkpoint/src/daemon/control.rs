@@ -143,6 +143,8 @@ pub enum Answer {
     Joined {
         /// How many hosts the group has.
         hosts: usize,
+        /// Mean time between failures of one of them, ns.
+        between_failures_ns: u64,
     },
     /// The memory file is open.
     Shadowed,

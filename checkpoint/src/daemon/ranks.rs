@@ -95,6 +95,8 @@ struct Ranks {
     directory: PathBuf,
     inputs: SyncSender<Input>,
     network: Arc<Network>,
+    /// Mean time between failures of one host.
+    between_failures: Nanos,
     connections: AtomicU64,
     /// The sockets of those that have joined.
     joined: Mutex<BTreeMap<Connection, UnixStream>>,
@@ -122,11 +124,12 @@ pub(super) fn forget_fetched(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Listens for as long as the process runs.
+/// Listens for as long as the process runs; ranks are told the mean time between failures of one host.
 pub(super) fn listen(
     directory: &Path,
     inputs: &SyncSender<Input>,
     network: &Arc<Network>,
+    between_failures: Nanos,
 ) -> Result<(), DaemonError> {
     let path = socket_of(directory);
     let failed = |source| DaemonError::Listen { address: path.display().to_string(), source };
@@ -137,7 +140,16 @@ pub(super) fn listen(
     drop(fs::remove_file(&path));
     let listener = UnixListener::bind(&path).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    let served = Arc::new(Ranks::new(directory, inputs.clone(), Arc::clone(network)));
+    let served = Arc::new(Ranks {
+        directory: directory.to_owned(),
+        inputs: inputs.clone(),
+        network: Arc::clone(network),
+        between_failures,
+        connections: AtomicU64::new(0),
+        joined: Mutex::default(),
+        compared: Mutex::default(),
+        fetching: Mutex::default(),
+    });
     thread::spawn(move || {
         loop {
             match listener.accept() {
@@ -154,18 +166,6 @@ pub(super) fn listen(
 }
 
 impl Ranks {
-    fn new(directory: &Path, inputs: SyncSender<Input>, network: Arc<Network>) -> Self {
-        Self {
-            directory: directory.to_owned(),
-            inputs,
-            network,
-            connections: AtomicU64::new(0),
-            joined: Mutex::default(),
-            compared: Mutex::default(),
-            fetching: Mutex::default(),
-        }
-    }
-
     /// Answers line by line until the other end closes.
     fn serve(&self, socket: &UnixStream) -> io::Result<()> {
         let connection = Connection(self.connections.fetch_add(1, Ordering::Relaxed));
@@ -313,7 +313,10 @@ impl Ranks {
                 said.joined = None;
                 Err(text)
             }
-            _ => Ok(Answer::Joined { hosts: self.network.hosts() }),
+            _ => Ok(Answer::Joined {
+                hosts: self.network.hosts(),
+                between_failures_ns: self.between_failures.get(),
+            }),
         })
     }
 

@@ -9,7 +9,8 @@ use meikyo_units::{BitsPerSecond, Bytes};
 /// and the model.
 ///
 /// Hosts are network namespaces with links that token buckets shape; this needs root. Without --hosts a table of
-/// groups is measured, and how long a program stands still.
+/// groups is measured, how long a program stands still, and how soon the data of a lost host can be read
+/// again.
 #[derive(Debug, Args)]
 pub struct CheckpointBenchArgs {
     /// Measure one group of this size

@@ -72,8 +72,8 @@ pub(super) struct Limits {
     /// Keep so many there that are whole, and delete those that are older
     #[arg(long, value_name = "N", requires = "drain", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     drain_keep: u16,
-    /// Mean time between failures of one host, for the time between two checkpoints on disk where others are in memory, and
-    /// between two copies on the shared file system
+    /// Mean time between failures of one host, for the time between two checkpoints of programs that ask when one is
+    /// due, between two on disk where others are in memory, and between two copies on the shared file system
     #[arg(long, value_name = "SPAN", default_value = MTBF)]
     mtbf: Nanos,
     #[command(flatten)]
