@@ -146,6 +146,23 @@ struct Protection {
 }
 
 impl ServeArgs {
+    /// When samples become smaller.
+    fn aging(&self) -> Result<AgingOptions, Failure> {
+        let aging = AgingOptions {
+            round_after: self.round_samples_after,
+            sum_up_after: self.sum_up_samples_after,
+        };
+        if let AgingOptions { round_after: Some(round), sum_up_after: Some(sum_up) } = aging
+            && round >= sum_up
+        {
+            return Err(Failure::new(format!(
+                "samples are summed up after {sum_up}, before they would be rounded after {round}"
+            ))
+            .hint("round earlier than you sum up: --round-samples-after 1d --sum-up-samples-after 30d"));
+        }
+        Ok(aging)
+    }
+
     fn debuginfod(&self) -> Result<Option<Debuginfod>, Failure> {
         let of = self.debuginfod.as_ref();
         let of = of.map(|url| Debuginfod::new(url, &self.debuginfod_tls_roots)).transpose();
@@ -374,10 +391,7 @@ fn start(args: &ServeArgs) -> Result<Running, Failure> {
         fabric: args.cluster.as_deref().map(fabric_of).transpose()?,
         ingest: args.ingest.clone(),
         debuginfod: args.debuginfod()?,
-        aging: AgingOptions {
-            round_after: args.round_samples_after,
-            sum_up_after: args.sum_up_samples_after,
-        },
+        aging: args.aging()?,
         notify: args.notify.options()?,
         onward: args.influx.options()?.into_iter().chain(args.remote_write.options()?).collect(),
     })

@@ -45,6 +45,9 @@ fn what_is_no_recording_is_named() {
     refused(dir, &["serve"], &["there is no directory `recording`", "meikyo measure --out"]);
     refused(dir, &["serve", "file"], &["`file` is a file, and a recording is a directory"]);
     refused(dir, &["serve", "empty"], &["`empty` is not a recording"]);
+    let ages = ["--round-samples-after", "9d", "--sum-up-samples-after", "1d"];
+    let args: Vec<_> = ["serve", "--ingest", "new"].into_iter().chain(ages).collect();
+    refused(dir, &args, &["summed up after 1d", "rounded after 9d", "--round-samples-after 1d"]);
     refused(dir, &["recording", "mend", "empty"], &["'mend'", "Usage"]);
 }
 
