@@ -174,7 +174,9 @@ impl<'a> Counter<'a> {
 
     fn take(&mut self, block: PackedRows) -> Option<Left> {
         match self.reader.read(&block, &self.schema, &WANTED) {
-            Ok(Some(rows)) => self.count(&rows, block.times()).is_none().then_some(Left::Whole(block)),
+            Ok(Some(rows)) => {
+                self.count(&rows, block.times()).is_none().then_some(Left::Whole(block))
+            }
             Ok(None) => Some(Left::Whole(block)),
             Err(_) => Some(Left::Unfit),
         }
@@ -402,8 +404,7 @@ impl<'a, T: FnMut(&mut Reading<'a>, &Alike<'_>)> Pass<'_, T> {
         };
         let (wanted, changes, apart) = (self.wanted, self.changes, self.apart);
         let goes = std::thread::scope(|scope| {
-            let mut counters =
-                Counters::start(scope, move || Counter::new(wanted, changes, apart));
+            let mut counters = Counters::start(scope, move || Counter::new(wanted, changes, apart));
             let goes = self.frames(reading, &mut frames, &mut counters)?;
             let counted = counters.end();
             if goes == Goes::On {
@@ -435,7 +436,8 @@ impl<'a, T: FnMut(&mut Reading<'a>, &Alike<'_>)> Pass<'_, T> {
                 },
                 None => {
                     let wanted = self.wanted;
-                    let mut one = |reading: &mut Reading<'a>, seen: &Seen<'_>| self.one(reading, seen);
+                    let mut one =
+                        |reading: &mut Reading<'a>, seen: &Seen<'_>| self.one(reading, seen);
                     reading.samples_of_next(frames, &frame, wanted, &mut one)
                 }
             };
@@ -472,12 +474,7 @@ impl<'a, T: FnMut(&mut Reading<'a>, &Alike<'_>)> Pass<'_, T> {
     }
 
     /// Takes the samples of a block one by one.
-    fn left(
-        &mut self,
-        reading: &mut Reading<'a>,
-        left: Left,
-        reader: &mut SegmentReader,
-    ) -> Goes {
+    fn left(&mut self, reading: &mut Reading<'a>, left: Left, reader: &mut SegmentReader) -> Goes {
         let schema = samples::schema();
         let unpacked = match left {
             Left::Whole(block) => block.unpack(&schema).ok(),

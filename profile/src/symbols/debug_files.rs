@@ -105,8 +105,9 @@ impl DebugFiles {
         name_rest(&mut names, offsets, find);
         // Debug information has names of its own.
         let usual = UsualNames::default();
-        let find =
-            |places: &[u64]| names_at(symbolizer, Elf::new(path), &usual, Input::FileOffset(places));
+        let find = |places: &[u64]| {
+            names_at(symbolizer, Elf::new(path), &usual, Input::FileOffset(places))
+        };
         name_rest(&mut names, offsets, find);
         names
     }

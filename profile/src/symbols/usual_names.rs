@@ -138,7 +138,8 @@ fn several(
     }
     // Names that a compiler has mangled are all of one function, and shown otherwise.
     let is_mangled = |name: &str| name.starts_with("_Z") || name.starts_with("_R");
-    let several = found.into_iter().filter(|(_, (_, name, is_several))| *is_several && !is_mangled(name));
+    let several =
+        found.into_iter().filter(|(_, (_, name, is_several))| *is_several && !is_mangled(name));
     Some(several.map(|(address, (_, name, _))| (address, name.into())).collect())
 }
 
@@ -153,7 +154,9 @@ fn entries(
         let symbols = sections.get(relocations.link)?;
         let texts = sections.get(symbols.link)?;
         let (symbols, texts) = match symbols.kind {
-            DYNAMIC_SYMBOLS => (read(symbols.offset, symbols.size)?, read(texts.offset, texts.size)?),
+            DYNAMIC_SYMBOLS => {
+                (read(symbols.offset, symbols.size)?, read(texts.offset, texts.size)?)
+            }
             // Of a static program, there are only those that ask.
             _ => (Vec::new(), Vec::new()),
         };
@@ -180,7 +183,9 @@ fn entries(
         let size = if (8..=64).contains(&section.entry) { section.entry } else { ENTRY };
         let code = read(section.offset, section.size)?;
         let of_entries = code.chunks_exact(usize::try_from(size).ok()?);
-        for (begin, code) in (section.address..).step_by(usize::try_from(size).ok()?).zip(of_entries) {
+        for (begin, code) in
+            (section.address..).step_by(usize::try_from(size).ok()?).zip(of_entries)
+        {
             let jump = code.windows(JUMP.len() + 4).zip(0_u64..).find_map(|(code, into)| {
                 let far = code.strip_prefix(&JUMP)?;
                 let far = i32::from_le_bytes(*far.first_chunk()?);
@@ -247,7 +252,14 @@ mod tests {
             &["-Wl,-s"],
         ] {
             let program = program(&directory, options);
-            let told = run(&["objdump", "-d", "--section=.plt", "--section=.plt.sec", "--section=.plt.got", &program]);
+            let told = run(&[
+                "objdump",
+                "-d",
+                "--section=.plt",
+                "--section=.plt.sec",
+                "--section=.plt.got",
+                &program,
+            ]);
             let entry = |line: &str| {
                 let (address, name) = line.strip_suffix(">:")?.split_once(" <")?;
                 let name = name.split("@plt").next()?.to_owned();
@@ -267,7 +279,10 @@ mod tests {
             // The first entry is for the loader, and of those that come in two parts one part jumps.
             assert_eq!(seen, 2 * names.entries().count(), "{told:?}");
             for called in ["puts@plt", "rand@plt", "getenv@plt"] {
-                assert!(names.entries().any(|(_, _, name)| &**name == called), "{options:?}: {names:?}");
+                assert!(
+                    names.entries().any(|(_, _, name)| &**name == called),
+                    "{options:?}: {names:?}"
+                );
             }
         }
         assert_eq!(UsualNames::of(&File::open("/proc/self/maps").unwrap()).entries().count(), 0);
@@ -281,7 +296,9 @@ mod tests {
         let path = directory.path().join("changed");
         let mut random = 7_u64;
         for _ in 0..400 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let mut octets = whole.clone();
             // Most of what matters is in the headers, at the begin and at the end.
             let near = [64, octets.len(), octets.len() - 2_048];

@@ -38,7 +38,10 @@ fn functions_have_the_time_off_the_cpu_that_the_program_waited_in_them() {
         // before it looks at the clock and after that.
         let found_most = measured + preempted;
         assert!(found <= found_most, "{name}: {found} ns found, {measured} ns measured");
-        assert!(measured.saturating_sub(found) < measured / 20, "{name}: {found} ns, {measured} ns measured");
+        assert!(
+            measured.saturating_sub(found) < measured / 20,
+            "{name}: {found} ns, {measured} ns measured"
+        );
     }
     // Running is no time off the CPU, but for others that ran in its place.
     let of_work = report.lines.iter().find(|line| line.name == "work").map_or(0, |line| line.own);
