@@ -127,20 +127,38 @@ fn started(dir: &Path, idle: &str) -> Result<(Placed, u16), Failure> {
     Ok((database, port))
 }
 
-/// Has everything in the database's own files: its log is empty.
+/// Has everything in the database's own files: each shard that has a log has one. The log of before the start stays.
 fn in_files(dir: &Path) -> Result<(), Failure> {
     progress("InfluxDB writes its files");
     let (database, _) = started(dir, "1s")?;
     let deadline = WallTime::now() + PATIENCE;
-    while bytes_of(&dir.join("wal"), "wal")? > 0 {
+    let (logs, data) = (dir.join("wal"), dir.join("data"));
+    while !are_written(&logs, &data)? {
         if WallTime::now() > deadline {
-            return Err(Failure::new(format!("InfluxDB has not emptied its log in {PATIENCE}")));
+            return Err(Failure::new(format!("InfluxDB has not written its files in {PATIENCE}")));
         }
         wait_until(WallTime::now() + LOOK_EVERY)?;
     }
     database.terminate()?;
     database.wait(PATIENCE)?;
     Ok(())
+}
+
+/// Whether every directory below that has a log has a file in the same place below `data`. A file gets its name when
+/// it is whole.
+fn are_written(logs: &Path, data: &Path) -> Result<bool, Failure> {
+    let mut has_log = false;
+    for entry in std::fs::read_dir(logs)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if !are_written(&path, &data.join(path.file_name().unwrap_or_default()))? {
+                return Ok(false);
+            }
+        } else {
+            has_log |= std::fs::metadata(&path).is_ok_and(|facts| facts.len() > 0);
+        }
+    }
+    Ok(!has_log || (data.is_dir() && bytes_of(data, "tsm")? > 0))
 }
 
 /// Octets of files of an ending below a directory; one that vanishes meanwhile has none.
