@@ -60,6 +60,8 @@ it("shows every cluster with its active sender, and finds devices in all of them
     const east = texts.find((text) => text.includes("east:measure@mon")) ?? "";
     return west.includes("stands by") && west.includes("active") && east.includes("active");
   });
+  // That of the receiver itself, into which nobody sends, is no cluster.
+  expect(await cards.count()).toBe(2);
   // The time bar is about all of them: five devices at 10 Hz are counted, not those of one.
   const all = page.getByRole("group", { name: "Health of all clusters" });
   await until("the time bar sums clusters", async () => /\d.*on time/.test((await all.textContent()) ?? ""));
