@@ -26,6 +26,9 @@ const BYTES_MAX = 200_000;
 const MEASURED_MS = 75_000;
 /** How long a view may take to fill. */
 const PATIENCE_MS = 120_000;
+/** Colours of a picture, and how many of them are rare ones. */
+const COLOURS = 256;
+const COLOURS_MISSED = 64;
 const SIZE = { width: 1200, height: 750 };
 const SIZES = [
   { width: 1000, height: 800 },
@@ -177,7 +180,10 @@ async function pixels(browser, png) {
   return Buffer.from(text, "base64");
 }
 
-/** The picture with the 256 colours that cover most of it: a third of the octets, and text stays sharp. */
+/**
+ * The picture with 256 colours: a third of the octets, and text stays sharp. Most of them are those that cover most of it,
+ * the others those that would be missed most: a little gold must not become vermilion.
+ */
 function indexedPng(rgba) {
   const { width, height } = SIZE;
   const counts = new Map();
@@ -185,13 +191,21 @@ function indexedPng(rgba) {
     const colour = rgba.readUIntBE(at, 3);
     counts.set(colour, (counts.get(colour) ?? 0) + 1);
   }
-  const palette = [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, 256)
-    .map(([colour]) => colour);
-  const indexes = new Map(palette.map((colour, index) => [colour, index]));
   const channels = (colour) => [colour >> 16, (colour >> 8) & 255, colour & 255];
   const distance = (a, b) => channels(a).reduce((sum, value, at) => sum + (value - channels(b)[at]) ** 2, 0);
+  const byCount = [...counts].sort((a, b) => b[1] - a[1]);
+  const palette = byCount.slice(0, COLOURS - COLOURS_MISSED).map(([colour]) => colour);
+  const others = byCount.slice(palette.length).map(([colour, count]) => ({
+    colour,
+    count,
+    away: Math.min(...palette.map((one) => distance(colour, one))),
+  }));
+  while (palette.length < COLOURS && others.length > 0) {
+    const next = others.reduce((most, one) => (one.away * one.count > most.away * most.count ? one : most));
+    palette.push(next.colour);
+    for (const one of others) one.away = Math.min(one.away, distance(one.colour, next.colour));
+  }
+  const indexes = new Map(palette.map((colour, index) => [colour, index]));
   for (const colour of counts.keys()) {
     if (indexes.has(colour)) continue;
     const nearest = palette.reduce(
