@@ -180,7 +180,8 @@ impl DeltaEncoder {
     /// as it is, which changes nothing. `schema` says which columns are labels.
     pub fn encode(&mut self, rows: &PackedRows, schema: &TableSchema) -> Option<Vec<u8>> {
         let mut block = Parsed::of(rows, &self.history)?;
-        let mut out = vec![self.make_room(&mut block)?];
+        let mut out = Vec::with_capacity(8 * block.prefix.rows + FIXED_LEN);
+        out.push(self.make_room(&mut block)?);
         self.sections.begin();
         let at = self.table_of(&block, schema, &mut out);
         let count = block.prefix.rows;
