@@ -84,5 +84,9 @@ it("shows every cluster with its active sender, and finds devices in all of them
   await cards.getByRole("link", { name: "node003" }).click();
   await until("the device is shown", async () => (await page.url()).includes("#device"));
   expect(page.url()).toContain("west");
+  // With the picker of recordings and all views in it, the head has room for its last key at the least width.
+  await page.setViewportSize({ width: 1000, height: 800 });
+  const keys = await page.locator(".head kbd").last().boundingBox();
+  expect(keys !== null && keys.x + keys.width <= 1000).toBe(true);
   await page.close();
 });
