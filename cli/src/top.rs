@@ -3,11 +3,13 @@
 //! - [`screen`] is the pure core: keys, clicks and steps of the recording change its state.
 //! - [`draw`] turns the state into cells; [`once`] prints them, or the values, a single time.
 //! - [`clusters`] is the same for the clusters of a receiver beside each other, one of which is opened.
-//! - [`session`] feeds it: live from the end of the log, or a past that a thread reads.
+//! - [`session`] feeds it: live from the end of the log, or a past that a thread reads; [`afar`] feeds it with what a
+//!   server sends of one of its clusters.
 //! - [`terminal`] is the thin shell: raw mode, events, signals.
 //!
 //! It reads what the collector wrote; the collector does not know of it.
 
+mod afar;
 mod amounts;
 mod clusters;
 mod draw;
@@ -25,22 +27,24 @@ mod session;
 mod terminal;
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_recording::{ReadError, Recording};
-use meikyo_units::{Nanos, WallTime};
+use meikyo_units::{Nanos, WallTime, in_one_line};
 
 use crate::known_devices;
 use crate::missing_rows;
 use crate::receiver;
 use crate::row_arguments::{RecordingArgument, unfolded};
 use crate::this_host::ROOTS;
-use clusters::Overview;
+use afar::Afar;
 use clusters::gather::{Gathering, Source};
+use clusters::{Location, Overview};
 use metric::Metric;
 use palette::{Palette, Theme};
+use screen::Fed;
 use session::{Session, Subject};
 
 /// Watch a recording, or the clusters of a receiver, in the terminal; ? shows the keys
@@ -151,9 +155,19 @@ fn show_several(args: &TopArgs, name: String, mut source: Source) -> Result<Answ
         overview.take(found);
         return once::print_clusters(overview, args.json);
     }
-    let open = |dir: &Path| {
-        let subject = Subject { dir: dir.to_owned(), devices: None };
-        Session::open(subject, args.metric, args.every)
+    let open = |at: &Location| -> Result<Box<dyn Fed>, String> {
+        Ok(match at {
+            Location::There(target, recording) => {
+                Box::new(Afar::open(target, recording, args.metric, args.every)?)
+            }
+            Location::Here(dir) => {
+                let subject = Subject { dir: dir.clone(), devices: None };
+                let session = Session::open(subject, args.metric, args.every);
+                let mut session = session.map_err(|error| in_one_line(&error))?;
+                session.follow();
+                Box::new(session)
+            }
+        })
     };
     let gathering = Gathering::start(source)?;
     terminal::show_clusters(overview, &gathering, open, Palette::of_environment(args.theme))

@@ -80,6 +80,60 @@ impl Held {
     }
 }
 
+/// What was found out about how an agent updates one value.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding<'a> {
+    /// When it was found out, ns since the epoch.
+    pub time: i64,
+    /// The device whose value it is.
+    pub device: &'a str,
+    /// Table, instance and column of the value; the instance is empty where the table has none.
+    pub object: [&'a str; 3],
+    /// The class, as in [`findings::CLASS`].
+    pub class: Option<&'a str>,
+    /// Mean span between updates.
+    pub period: Option<Nanos>,
+    /// An instant of an update, ns since the epoch.
+    pub phase: Option<i64>,
+}
+
+/// The newest findings about each value.
+#[derive(Debug, Default)]
+pub struct Findings(BTreeMap<[String; 4], (i64, Option<Update>)>);
+
+impl Findings {
+    /// Takes a finding, in whatever order they come.
+    pub fn take(&mut self, finding: Finding<'_>) {
+        let Finding { time, device, object: [table, instance, column], class, .. } = finding;
+        let period = finding.period.filter(|period| *period > Nanos::ZERO);
+        let update = match (class, period) {
+            (Some("frozen"), _) => Some(Update::Frozen { since: WallTime::from_nanos(time) }),
+            (Some("periodic"), Some(period)) => {
+                Some(Update::Periodic { period, phase: finding.phase })
+            }
+            // What nobody has changed is as new as the answer that says so.
+            _ => None,
+        };
+        let key = [device, table, instance, column].map(str::to_owned);
+        let of = self.0.entry(key).or_insert((time, update));
+        if time >= of.0 {
+            *of = (time, update);
+        }
+    }
+
+    /// How agents update values that their answers hold older ones of, by device.
+    pub fn held(self) -> BTreeMap<String, Held> {
+        let mut held: BTreeMap<String, Held> = BTreeMap::new();
+        for ([device, table, instance, column], (_, update)) in self.0 {
+            let Some(update) = update else { continue };
+            let instance = if instance.is_empty() { instance } else { format!(" {instance}") };
+            let object = format!("{table}{instance} {column}");
+            held.entry(device).or_default().0.push((object, update));
+        }
+        held
+    }
+}
+
 /// The findings about freshness of a recording that count at some instant, by device; `problems` takes
 /// what could not be read.
 ///
@@ -92,42 +146,28 @@ pub fn held(
 ) -> Result<BTreeMap<String, Held>, ReadError> {
     let Some(table) = opened.table_for(Role::Findings)? else { return Ok(BTreeMap::new()) };
     let selection = Selection { to: Some(to), ..Selection::all(&table.name) };
-    let mut newest: BTreeMap<[String; 4], (i64, Option<Update>)> = BTreeMap::new();
+    let mut newest = Findings::default();
     let mut scan = opened.recording.scan(&selection)?;
     for batch in &mut scan {
         let batch = batch?;
         let (periods, phases) =
             (number(&batch, findings::PERIOD_US.name()), signed(&batch, findings::PHASE_US.name()));
         for (row, &time) in times(&batch).iter().enumerate() {
-            let label = |name: &str| text(&batch, name, row).unwrap_or_default().to_owned();
-            let labels = [findings::DEVICE, findings::TABLE, findings::INSTANCE, findings::COLUMN];
-            let key = labels.map(|of| label(of.name()));
-            let period = periods.get(row).copied().flatten().filter(|period| *period > 0);
-            let update = match (text(&batch, findings::CLASS.name(), row), period) {
-                (Some("frozen"), _) => Some(Update::Frozen { since: WallTime::from_nanos(time) }),
-                (Some("periodic"), Some(period)) => {
-                    let after_us = phases.get(row).copied().flatten();
-                    let phase = after_us.map(|us| time.saturating_add(us.saturating_mul(1_000)));
-                    Some(Update::Periodic { period: Nanos::from_micros(period), phase })
-                }
-                // What nobody has changed is as new as the answer that says so.
-                _ => None,
-            };
-            let of = newest.entry(key).or_insert((time, update));
-            if time >= of.0 {
-                *of = (time, update);
-            }
+            let label = |name: &str| text(&batch, name, row).unwrap_or_default();
+            let object = [findings::TABLE, findings::INSTANCE, findings::COLUMN];
+            let after_us = phases.get(row).copied().flatten();
+            newest.take(Finding {
+                time,
+                device: label(findings::DEVICE.name()),
+                object: object.map(|of| label(of.name())),
+                class: text(&batch, findings::CLASS.name(), row),
+                period: periods.get(row).copied().flatten().map(Nanos::from_micros),
+                phase: after_us.map(|us| time.saturating_add(us.saturating_mul(1_000))),
+            });
         }
     }
     problems.extend(scan.problems().iter().map(|problem| opened.problem(problem)));
-    let mut held: BTreeMap<String, Held> = BTreeMap::new();
-    for ([device, table, instance, column], (_, update)) in newest {
-        let Some(update) = update else { continue };
-        let instance = if instance.is_empty() { instance } else { format!(" {instance}") };
-        let object = format!("{table}{instance} {column}");
-        held.entry(device).or_default().0.push((object, update));
-    }
-    Ok(held)
+    Ok(newest.held())
 }
 
 /// Of devices that answer, the value that is oldest at `now`: of each its name, when its newest answer was

@@ -22,7 +22,7 @@ use meikyo_recording::devices::Device;
 use meikyo_units::{Nanos, WallTime, in_one_line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use connect::{ConnectError, Target, ask, vouched, with_port};
+pub use connect::{ConnectError, Target, Upgraded, ask, vouched, web_socket, with_port};
 use connect::{Connecting, Line};
 pub use forward::{Forward, ForwardError, Handle, Panicked};
 

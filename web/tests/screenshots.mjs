@@ -2,11 +2,13 @@
 //
 //   npm run screenshots -- FOLDER     for the documentation: ../docs/pictures (needs the program, MEIKYO_BIN)
 //   MEIKYO_URL=http://127.0.0.1:8420/ npm run screenshots -- FOLDER     of a running `meikyo serve`, in both themes
-//       and at three widths, to be looked at; names of views behind FOLDER take only those
+//       and at three widths, to be looked at
+//
+// Names of views behind FOLDER take only those.
 //
 // Without an address the script measures 32 hosts and 8 switches that answer SNMP on the loopback network, has one
-// host go silent and another lose requests, samples a program of its own, and takes the pictures while the measurement
-// runs. Sampling needs root or CAP_PERFMON. Nothing is compared.
+// host go silent and another lose requests, samples a program of its own, has three smaller clusters sent to a second
+// server, and takes the pictures while the measurements run. Sampling needs root or CAP_PERFMON. Nothing is compared.
 
 import { spawn, spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,6 +26,9 @@ const BYTES_MAX = 200_000;
 const MEASURED_MS = 75_000;
 /** How long a view may take to fill. */
 const PATIENCE_MS = 120_000;
+/** Colours of a picture, and how many of them are rare ones. */
+const COLOURS = 256;
+const COLOURS_MISSED = 64;
 const SIZE = { width: 1200, height: 750 };
 const SIZES = [
   { width: 1000, height: 800 },
@@ -37,6 +42,7 @@ const VIEWS = {
   tables: { hash: "cluster?t=-1m&tables=1&rows=series" },
   then: { hash: "then?t=-20s", prepare: (page) => page.getByRole("button", { name: "1 min before" }).click() },
   device: { hash: "device?t=-1m" },
+  clusters: { hash: "clusters", isOfSeveral: true },
   fabric: { hash: "fabric?t=-1m" },
   load: { hash: "fabric?t=-1m&colour=load" },
   profile: { hash: "profile?rec=profile" },
@@ -44,7 +50,7 @@ const VIEWS = {
   alerts: { hash: "cluster?t=-1m", prepare: (page) => page.keyboard.press("a") },
 };
 /** Those in the documentation: one for each view. */
-const DOCUMENTED = ["cluster", "then", "device", "fabric", "profile", "data", "alerts"];
+const DOCUMENTED = ["cluster", "then", "device", "clusters", "fabric", "profile", "data", "alerts"];
 
 /** Added to the cluster file of the simulated agents: a fabric to draw, and rules that raise alerts. */
 const MORE = `
@@ -61,6 +67,12 @@ name = "busy"
 value = "interface:eth0(in_octets)"
 above = "80MB/s"
 `;
+/** Clusters that are sent from afar: hosts, address of the first, faults, and who sends. */
+const SENT = {
+  kobe: { hosts: 24, first: "127.2.0.1", faults: [], senders: ["mon1", "mon2"] },
+  osaka: { hosts: 12, first: "127.3.0.1", faults: ["at 30s die node007"], senders: ["mon1"] },
+  tsukuba: { hosts: 16, first: "127.4.0.1", faults: ["at 20s set loss=4% node003"], senders: ["mon1"] },
+};
 const TROUBLES = ["at 40s die node017", "at 25s set loss=15% node008"];
 
 /** What is sampled: a job that reads, sorts and compresses by turns, in functions that have names. */
@@ -82,7 +94,7 @@ const JOB = `
 `;
 
 mkdirSync(folder, { recursive: true });
-const stage = given === undefined ? await measureCluster() : { address: given, clear: () => {} };
+const stage = given === undefined ? await measureCluster() : { address: given, several: given, clear: () => {} };
 try {
   const browser = await chromium.launch({
     executablePath: process.env.MEIKYO_CHROMIUM ?? "/usr/bin/chromium",
@@ -98,9 +110,11 @@ try {
   });
   for (const theme of given === undefined ? ["light"] : ["dark", "light"]) {
     for (const [name, view] of Object.entries(VIEWS)) {
-      if (given === undefined ? !DOCUMENTED.includes(name) : wanted.length > 0 && !wanted.includes(name)) continue;
+      if (given === undefined && !DOCUMENTED.includes(name)) continue;
+      if (wanted.length > 0 && !wanted.includes(name)) continue;
       for (const size of given === undefined ? [SIZE] : SIZES) {
-        await picture(browser, stage.address, { theme, size, name }, view);
+        const address = view.isOfSeveral ? stage.several : stage.address;
+        await picture(browser, address, { theme, size, name }, view);
       }
     }
   }
@@ -166,7 +180,10 @@ async function pixels(browser, png) {
   return Buffer.from(text, "base64");
 }
 
-/** The picture with the 256 colours that cover most of it: a third of the octets, and text stays sharp. */
+/**
+ * The picture with 256 colours: a third of the octets, and text stays sharp. Most of them are those that cover most of it,
+ * the others those that would be missed most: a little gold must not become vermilion.
+ */
 function indexedPng(rgba) {
   const { width, height } = SIZE;
   const counts = new Map();
@@ -174,13 +191,21 @@ function indexedPng(rgba) {
     const colour = rgba.readUIntBE(at, 3);
     counts.set(colour, (counts.get(colour) ?? 0) + 1);
   }
-  const palette = [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, 256)
-    .map(([colour]) => colour);
-  const indexes = new Map(palette.map((colour, index) => [colour, index]));
   const channels = (colour) => [colour >> 16, (colour >> 8) & 255, colour & 255];
   const distance = (a, b) => channels(a).reduce((sum, value, at) => sum + (value - channels(b)[at]) ** 2, 0);
+  const byCount = [...counts].sort((a, b) => b[1] - a[1]);
+  const palette = byCount.slice(0, COLOURS - COLOURS_MISSED).map(([colour]) => colour);
+  const others = byCount.slice(palette.length).map(([colour, count]) => ({
+    colour,
+    count,
+    away: Math.min(...palette.map((one) => distance(colour, one))),
+  }));
+  while (palette.length < COLOURS && others.length > 0) {
+    const next = others.reduce((most, one) => (one.away * one.count > most.away * most.count ? one : most));
+    palette.push(next.colour);
+    for (const one of others) one.away = Math.min(one.away, distance(one.colour, next.colour));
+  }
+  const indexes = new Map(palette.map((colour, index) => [colour, index]));
   for (const colour of counts.keys()) {
     if (indexes.has(colour)) continue;
     const nearest = palette.reduce(
@@ -234,7 +259,34 @@ function sample(directory) {
   if (status !== 0) throw new Error(`the job cannot be sampled:\n${stderr}`);
 }
 
-/** A farm of agents, a measurement of it and its server; the server's address. */
+/** Has clusters sent to a server of theirs; its address. */
+async function sendClusters(directory, start) {
+  const server = await start(["serve", "--ingest", "received", "--listen", "127.0.0.1:0"], /http:\/\//);
+  const address = /http:\/\/[^\s/]+/.exec(server)[0];
+  for (const [name, { hosts, first, faults, senders }] of Object.entries(SENT)) {
+    const farm = ["farm", "--count", `${hosts}`, "--port", "0", "--first", first, "--write-cluster", name];
+    await start([...farm, ...faults.flatMap((line) => ["--do", line])], /^ready/);
+    const file = join(directory, name, "cluster.toml");
+    writeFileSync(file, readFileSync(file, "utf8").replace('name = "simulated"', `name = "${name}"`));
+    for (const sender of senders) {
+      const who = ["--name", `${name}:measure@${sender}`, ...(senders.length > 1 ? ["--standby"] : [])];
+      const send = [
+        "measure",
+        "--no-recording",
+        "--cluster",
+        file,
+        "--to",
+        address,
+        "--spool",
+        `spool-${name}-${sender}`,
+      ];
+      await start([...send, ...who], / ok [1-9]/);
+    }
+  }
+  return `${address}/`;
+}
+
+/** A farm of agents, a measurement of it and its server, and a server of clusters from afar; both addresses. */
 async function measureCluster() {
   const directory = mkdtempSync(join(tmpdir(), "meikyo-pictures-"));
   const cluster = join(directory, "cluster/cluster.toml");
@@ -268,6 +320,7 @@ async function measureCluster() {
     // Keys of the file itself end where its first section begins.
     appendFileSync(cluster, MORE);
     await start(["measure", "--cluster", cluster, "--out", "recording"], / ok [1-9]/);
+    const several = await sendClusters(directory, start);
     console.log(`measuring for ${MEASURED_MS / 1000} s`);
     const measured = new Promise((resume) => setTimeout(resume, MEASURED_MS));
     sample(directory);
@@ -276,7 +329,7 @@ async function measureCluster() {
       /http:\/\//,
     );
     await measured;
-    return { address: /http:\/\/\S+/.exec(server)[0], clear };
+    return { address: /http:\/\/\S+/.exec(server)[0], several, clear };
   } catch (error) {
     console.error(readFileSync(cluster, "utf8"));
     await clear();

@@ -101,8 +101,10 @@ fn glibc_needed(root: &Path, tree: &Path) -> anyhow::Result<String> {
     newest_glibc(&versions).context("the program imports nothing from glibc")
 }
 
-/// The greatest `GLIBC_X.Y` in what `readelf` prints.
+/// The greatest `GLIBC_X.Y` in what `readelf` prints. Packed relocations have a name of their own in place of the version
+/// that knew them first.
 fn newest_glibc(text: &str) -> Option<String> {
+    let text = text.replace("GLIBC_ABI_DT_RELR", "GLIBC_2.36");
     let numbers = text.split("GLIBC_").skip(1).filter_map(|rest| {
         let end = rest.find(|letter: char| letter != '.' && !letter.is_ascii_digit());
         let number = rest[..end.unwrap_or(rest.len())].trim_end_matches('.');

@@ -4,12 +4,13 @@
 
 pub(super) mod gather;
 mod local;
-mod remote;
+pub(super) mod remote;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
+use meikyo_transport::shell::Target;
 use meikyo_units::glob::{is_pattern, matches};
 use meikyo_units::{Nanos, WallTime};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -19,9 +20,9 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Cluster {
     pub(super) name: String,
-    /// Its recording, where that is on this machine.
+    /// Its recording, if that can be opened.
     #[serde(skip)]
-    pub(super) dir: Option<PathBuf>,
+    pub(super) location: Option<Location>,
     /// Whether rows of it are being written.
     pub(super) running: bool,
     pub(super) devices: Vec<String>,
@@ -39,6 +40,15 @@ pub(super) struct Cluster {
     /// What could not be read of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trouble: Option<String>,
+}
+
+/// Where a recording is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Location {
+    /// In a directory of this machine.
+    Here(PathBuf),
+    /// At a server, which calls it so.
+    There(Target, String),
 }
 
 /// Who sends a cluster's rows.
@@ -94,7 +104,7 @@ pub(super) enum OverviewWish {
     /// Stop as a job of the terminal's shell does, and go on when it says so.
     Suspend,
     /// Show the recording of a cluster.
-    Open(PathBuf),
+    Open(Location),
 }
 
 /// The whole state.
@@ -199,6 +209,7 @@ impl Overview {
             KeyCode::End | KeyCode::Char('G') => self.select(usize::MAX),
             KeyCode::Char('f' | '/') => self.typing = true,
             KeyCode::Enter => return self.open(),
+            KeyCode::Char('d') => self.detail = !self.detail && self.selected.is_some(),
             KeyCode::Esc if self.detail => self.detail = false,
             KeyCode::Esc if !self.find.is_empty() => {
                 self.find.clear();
@@ -210,17 +221,16 @@ impl Overview {
         None
     }
 
-    /// Opens the selected cluster: its recording, or what is known of it where that is elsewhere.
+    /// Opens the selected cluster's recording; where that cannot be done, it is told why.
     fn open(&mut self) -> Option<OverviewWish> {
         let row = self.selected_row()?;
-        let dir = self.shown().get(row)?.dir.clone();
-        match dir {
-            Some(dir) => Some(OverviewWish::Open(dir)),
-            None => {
-                self.detail = !self.detail;
-                None
-            }
+        let cluster = *self.shown().get(row)?;
+        let (location, name) = (cluster.location.clone(), cluster.name.clone());
+        if location.is_none() {
+            self.trouble =
+                Some(format!("nobody writes the recording of `{name}` now; the page has its past"));
         }
+        location.map(OverviewWish::Open)
     }
 
     fn find_key(&mut self, code: KeyCode) {

@@ -249,6 +249,12 @@ impl Model {
         }
     }
 
+    /// Takes the labels of all series of a table anew, in place of what was known of their numbers.
+    pub(super) fn relearn(&mut self, table: &str, labels: &[Vec<String>]) {
+        self.places.remove(table);
+        self.learn(table, labels);
+    }
+
     /// The instant that is newest in it.
     pub(super) fn now(&self) -> Option<WallTime> {
         self.newest.map(WallTime::from_nanos)

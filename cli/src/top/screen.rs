@@ -48,6 +48,23 @@ pub(super) enum Wish {
     GoLive,
 }
 
+/// A view and what feeds it: a recording of this machine, or a server.
+pub(super) trait Fed {
+    /// What is seen.
+    fn screen(&mut self) -> &mut Screen;
+
+    /// The clock that times in the view are by, when it is `here` on this machine.
+    fn clock(&self, here: WallTime) -> WallTime {
+        here
+    }
+
+    /// Takes what came; called before each repaint, with this machine's clock.
+    fn tick(&mut self, clock: WallTime);
+
+    /// Does what the view wishes and can be done here.
+    fn carry_out(&mut self, wish: Wish);
+}
+
 /// Where the view is in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Place {

@@ -12,7 +12,7 @@ use meikyo_units::{Nanos, WallTime, in_one_line};
 use super::metric::Metric;
 use super::model::{Model, WANTED};
 use super::reader::{Job, Reader};
-use super::screen::{Begin, Place, Screen, Wish};
+use super::screen::{Begin, Fed, Place, Screen, Wish};
 
 /// How much of the past is read before it is needed.
 const AHEAD: Nanos = Nanos::from_secs(5);
@@ -20,7 +20,7 @@ const AHEAD: Nanos = Nanos::from_secs(5);
 const LOOK: Nanos = Nanos::from_secs(2);
 
 /// A view that is less behind the end of the log is live.
-const BEHIND_LEAST: Nanos = Nanos::from_millis(1_500);
+pub(super) const BEHIND_LEAST: Nanos = Nanos::from_millis(1_500);
 
 /// How often it is read anew how agents update their values, in recorded time.
 const HOLD: Nanos = Nanos::from_secs(10);
@@ -104,31 +104,6 @@ impl Session {
         }
     }
 
-    /// Takes what came, and moves a past that is played; called before each repaint.
-    pub(super) fn tick(&mut self, clock: WallTime) {
-        let passed = clock.since(self.ticked);
-        self.ticked = clock;
-        if clock.since(self.looked) >= LOOK {
-            self.looked = clock;
-            if let Err(error) = self.look() {
-                self.screen.trouble = Some(in_one_line(&error));
-            }
-        }
-        if let Some(live) = &self.live {
-            let (steps, _) = live.drain();
-            if self.screen.follows() {
-                self.learn();
-                self.screen.apply(steps.iter().map(Arc::as_ref));
-            }
-        }
-        self.see_whether_behind(clock);
-        self.take_pieces();
-        self.screen.play(passed, self.read_to);
-        self.show_past();
-        self.read_ahead();
-        self.screen.arrange(self.screen.instant(clock));
-    }
-
     /// Compares what is shown with the end of the log, where the clock says that it may be behind: a view that
     /// has not read everything must not call devices silent of which it has not read the answers.
     fn see_whether_behind(&mut self, clock: WallTime) {
@@ -148,22 +123,6 @@ impl Session {
                 self.screen.behind = Some(end.since(newest)).filter(|it| *it >= BEHIND_LEAST);
             }
             Err(error) => self.screen.trouble = Some(in_one_line(&error)),
-        }
-    }
-
-    /// Does what the view wishes and can be done here.
-    pub(super) fn carry_out(&mut self, wish: Wish) {
-        match wish {
-            Wish::Seek(at) => self.seek(at),
-            Wish::GoLive => {
-                self.forget_past();
-                self.screen.model = self.screen.model.emptied();
-                if let Err(error) = self.read_end() {
-                    self.screen.trouble = Some(in_one_line(&error));
-                }
-                self.follow();
-            }
-            Wish::Quit | Wish::Suspend | Wish::Back => {}
         }
     }
 
@@ -331,6 +290,52 @@ impl Session {
                 && self.screen.model.device(&device.name).is_none()
         };
         Ok(devices.iter().any(new))
+    }
+}
+
+impl Fed for Session {
+    fn screen(&mut self) -> &mut Screen {
+        &mut self.screen
+    }
+
+    /// Takes what came, and moves a past that is played.
+    fn tick(&mut self, clock: WallTime) {
+        let passed = clock.since(self.ticked);
+        self.ticked = clock;
+        if clock.since(self.looked) >= LOOK {
+            self.looked = clock;
+            if let Err(error) = self.look() {
+                self.screen.trouble = Some(in_one_line(&error));
+            }
+        }
+        if let Some(live) = &self.live {
+            let (steps, _) = live.drain();
+            if self.screen.follows() {
+                self.learn();
+                self.screen.apply(steps.iter().map(Arc::as_ref));
+            }
+        }
+        self.see_whether_behind(clock);
+        self.take_pieces();
+        self.screen.play(passed, self.read_to);
+        self.show_past();
+        self.read_ahead();
+        self.screen.arrange(self.screen.instant(clock));
+    }
+
+    fn carry_out(&mut self, wish: Wish) {
+        match wish {
+            Wish::Seek(at) => self.seek(at),
+            Wish::GoLive => {
+                self.forget_past();
+                self.screen.model = self.screen.model.emptied();
+                if let Err(error) = self.read_end() {
+                    self.screen.trouble = Some(in_one_line(&error));
+                }
+                self.follow();
+            }
+            Wish::Quit | Wish::Suspend | Wish::Back => {}
+        }
     }
 }
 

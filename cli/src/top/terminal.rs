@@ -4,14 +4,12 @@
 //! on `SIGTERM`, `SIGINT` and `SIGHUP`, and while suspended, by Ctrl+Z or by `SIGTSTP`.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_recording::ReadError;
-use meikyo_units::{Nanos, WallTime, in_one_line};
+use meikyo_units::{Nanos, WallTime};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -21,12 +19,13 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use super::afar::CATCHES;
 use super::clusters::gather::Gathering;
-use super::clusters::{Overview, OverviewWish};
+use super::clusters::{Location, Overview, OverviewWish};
 use super::draw::clusters::draw as draw_clusters;
 use super::draw::draw;
 use super::palette::Palette;
-use super::screen::Wish;
+use super::screen::{Fed, Wish};
 use super::session::Session;
 
 /// How long the end may take after a signal has asked for it.
@@ -118,21 +117,20 @@ pub(super) fn show(mut session: Session, palette: Palette) -> Result<Answer, Fai
 pub(super) fn show_clusters(
     mut overview: Overview,
     gathering: &Gathering,
-    open: impl Fn(&Path) -> Result<Session, ReadError>,
+    open: impl Fn(&Location) -> Result<Box<dyn Fed>, String>,
     palette: Palette,
 ) -> Result<Answer, Failure> {
     let asked = Asked::listen()?;
     in_terminal(|terminal| {
-        while let Some(dir) = browse(&mut overview, gathering, terminal, palette, &asked)? {
-            match open(&dir) {
-                Ok(mut session) => {
-                    session.screen.is_of_several = true;
-                    session.follow();
-                    if converse(&mut session, terminal, palette, &asked)? == Left::Quit {
+        while let Some(at) = browse(&mut overview, gathering, terminal, palette, &asked)? {
+            match open(&at) {
+                Ok(mut fed) => {
+                    fed.screen().is_of_several = true;
+                    if converse(&mut *fed, terminal, palette, &asked)? == Left::Quit {
                         break;
                     }
                 }
-                Err(error) => overview.trouble = Some(in_one_line(&error)),
+                Err(text) => overview.trouble = Some(text),
             }
         }
         Ok(())
@@ -140,14 +138,14 @@ pub(super) fn show_clusters(
     Ok(Answer::Yes)
 }
 
-/// Shows the clusters until one is opened, whose directory is returned, or it is the end.
+/// Shows the clusters until one is opened, and where that is; `None` at the end.
 fn browse(
     overview: &mut Overview,
     gathering: &Gathering,
     terminal: &mut Screenful,
     palette: Palette,
     asked: &Asked,
-) -> io::Result<Option<PathBuf>> {
+) -> io::Result<Option<Location>> {
     while !asked.to_end() {
         if let Some(found) = gathering.take() {
             overview.take(found);
@@ -166,7 +164,7 @@ fn browse(
             Event::Key(key) => match overview.key(key) {
                 Some(OverviewWish::Quit) => return Ok(None),
                 Some(OverviewWish::Suspend) => suspend(terminal)?,
-                Some(OverviewWish::Open(dir)) => return Ok(Some(dir)),
+                Some(OverviewWish::Open(at)) => return Ok(Some(at)),
                 None => {}
             },
             Event::Resize(..) => *terminal = emptied()?,
@@ -189,6 +187,10 @@ fn in_terminal(work: impl FnOnce(&mut Screenful) -> io::Result<()>) -> io::Resul
     let _taken = Taken::take()?;
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        // What a thread catches by itself is no end of the view.
+        if std::thread::current().name().is_some_and(|name| name.starts_with(CATCHES)) {
+            return;
+        }
         // What the panic says would be gone with the other screen.
         give_back();
         tell(panic);
@@ -208,16 +210,16 @@ fn emptied() -> io::Result<Screenful> {
 
 /// Repaints and answers keys until it is the end.
 fn converse(
-    session: &mut Session,
+    fed: &mut dyn Fed,
     terminal: &mut Screenful,
     palette: Palette,
     asked: &Asked,
 ) -> io::Result<Left> {
     while !asked.to_end() {
         let begun = WallTime::now();
-        session.tick(begun);
-        paint(session, terminal, palette)?;
-        let due = begun + session.screen.every;
+        fed.tick(begun);
+        paint(fed, terminal, palette)?;
+        let due = begun + fed.screen().every;
         loop {
             let left = due.since(WallTime::now());
             if left == Nanos::ZERO || asked.to_end() {
@@ -230,37 +232,38 @@ fn converse(
             if !event::poll(left.to_std().min(PATIENCE))? {
                 continue;
             }
-            match answer(session, terminal)? {
+            match answer(fed, terminal)? {
                 Some(Wish::Quit) => return Ok(Left::Quit),
                 Some(Wish::Back) => return Ok(Left::Back),
                 Some(Wish::Suspend) => {
                     suspend(terminal)?;
                     break;
                 }
-                Some(wish) => session.carry_out(wish),
+                Some(wish) => fed.carry_out(wish),
                 None => {}
             }
-            paint(session, terminal, palette)?;
+            paint(fed, terminal, palette)?;
         }
     }
     Ok(Left::Quit)
 }
 
-fn paint(session: &mut Session, terminal: &mut Screenful, palette: Palette) -> io::Result<()> {
-    let clock = WallTime::now();
+fn paint(fed: &mut dyn Fed, terminal: &mut Screenful, palette: Palette) -> io::Result<()> {
+    let clock = fed.clock(WallTime::now());
     terminal.draw(|frame| {
         let area = frame.area();
-        draw(&mut session.screen, palette, clock, area, frame.buffer_mut());
+        draw(fed.screen(), palette, clock, area, frame.buffer_mut());
     })?;
     Ok(())
 }
 
 /// Takes one event.
-fn answer(session: &mut Session, terminal: &mut Screenful) -> io::Result<Option<Wish>> {
-    let clock = WallTime::now();
-    match event::read()? {
-        Event::Key(key) => return Ok(session.screen.key(key, clock)),
-        Event::Mouse(mouse) => session.screen.mouse(mouse, clock),
+fn answer(fed: &mut dyn Fed, terminal: &mut Screenful) -> io::Result<Option<Wish>> {
+    let event = event::read()?;
+    let clock = fed.clock(WallTime::now());
+    match event {
+        Event::Key(key) => return Ok(fed.screen().key(key, clock)),
+        Event::Mouse(mouse) => fed.screen().mouse(mouse, clock),
         Event::Resize(..) => *terminal = emptied()?,
         Event::FocusGained | Event::FocusLost | Event::Paste(_) => {}
     }

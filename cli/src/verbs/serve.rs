@@ -38,18 +38,18 @@ pub(crate) struct ServeArgs {
     /// Receive rows from other hosts, write them to the recording in this directory, and serve it
     #[arg(long, value_name = "DIR")]
     ingest: Option<PathBuf>,
-    /// Round times of samples of --ingest to microseconds once they are older than this, for example 7d; whole
-    /// segments, which hold a day each
+    /// Round the times of samples of --ingest to microseconds once they are older than this, for example 7d. Only
+    /// whole segments, of one day each, are rounded
     #[arg(long, value_name = "SPAN", requires = "ingest")]
     round_samples_after: Option<Nanos>,
-    /// Replace samples of --ingest by sums of each second, CPU and place of code once they are older than this
+    /// Replace samples of --ingest that are older than this by counts for each second, CPU and code address
     #[arg(long, value_name = "SPAN", requires = "ingest")]
     sum_up_samples_after: Option<Nanos>,
     /// Ask this debuginfod for functions of programs that no host can name, for example
     /// `http://127.0.0.1:8002`; `http` on loopback only
     #[arg(long, value_name = "URL", requires = "ingest")]
     debuginfod: Option<String>,
-    /// The certificates that may vouch for the debuginfod, in PEM
+    /// Certificate authorities that are trusted for the debuginfod, in PEM
     #[arg(long, value_name = "FILE", default_value = ROOTS)]
     debuginfod_tls_roots: PathBuf,
     /// The address; addresses other than loopback need --token-file, --tls-cert and --tls-key
@@ -181,13 +181,13 @@ struct InfluxArgs {
     /// A file with `USER:PASSWORD`, or a token
     #[arg(long, value_name = "FILE", requires = "influx")]
     influx_credentials: Option<PathBuf>,
-    /// The certificates that may vouch for the database, in PEM
+    /// Certificate authorities that are trusted for the database, in PEM
     #[arg(long, value_name = "FILE", default_value = ROOTS)]
     influx_tls_roots: PathBuf,
-    /// Tables that are sent, as a pattern; can be repeated. All when none is given
+    /// Send only tables that match this pattern; can be repeated. All tables by default
     #[arg(long = "influx-table", value_name = "PATTERN", requires = "influx")]
     influx_tables: Vec<String>,
-    /// Samples of each CPU are a measurement of their own: CPU0, CPU1 and so on
+    /// Send the samples of each CPU as a measurement of its own: CPU0, CPU1 and so on
     #[arg(long, requires = "influx")]
     influx_per_cpu: bool,
 }
@@ -230,10 +230,10 @@ struct RemoteWriteArgs {
     /// A file with `USER:PASSWORD`, or a token
     #[arg(long, value_name = "FILE", requires = "remote_write")]
     remote_write_credentials: Option<PathBuf>,
-    /// The certificates that may vouch for the Prometheus, in PEM
+    /// Certificate authorities that are trusted for the Prometheus server, in PEM
     #[arg(long, value_name = "FILE", default_value = ROOTS)]
     remote_write_tls_roots: PathBuf,
-    /// Tables that are sent, as a pattern; can be repeated. All that `/metrics` has when none is given
+    /// Send only tables that match this pattern; can be repeated. All tables of `/metrics` by default
     #[arg(long = "remote-write-table", value_name = "PATTERN", requires = "remote_write")]
     remote_write_tables: Vec<String>,
 }
@@ -272,13 +272,13 @@ struct NotifyArgs {
     /// A file with `USER:PASSWORD` for the mail server
     #[arg(long, value_name = "FILE", requires = "alert_mail")]
     alert_smtp_credentials: Option<PathBuf>,
-    /// The certificates that may vouch for the web hook and the mail server, in PEM
+    /// Certificate authorities that are trusted for the web hook and the mail server, in PEM
     #[arg(long, value_name = "FILE", default_value = ROOTS)]
     alert_tls_roots: PathBuf,
-    /// How long is waited for more alerts of the same rule before they are told
+    /// How long to wait for more alerts of the same rule before telling of them
     #[arg(long, value_name = "SPAN", default_value = "10s")]
     alert_group_wait: Nanos,
-    /// After how long alerts that last, and that nobody has acknowledged, are told again
+    /// How often to tell again of alerts that last and that nobody has acknowledged
     #[arg(long, value_name = "SPAN", default_value = "4h")]
     alert_repeat: Nanos,
 }

@@ -47,14 +47,14 @@ pub(crate) struct SimulateArgs {
     /// servers=1,2,4
     #[arg(long, value_name = "KEY=VALUES", num_args = 1..)]
     sweep: Vec<Sweep>,
-    /// Run so many times, each with the next seed, and tell means with confidence intervals
+    /// Run this many times, each time with the next seed, and report means with confidence intervals
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     replications: u32,
-    /// How certain intervals are to cover the true means, for example 99% [default: 95%]
+    /// Confidence level of the intervals, for example 99% [default: 95%]
     #[arg(long, value_name = "PERCENT", requires = "replications", allow_hyphen_values = true)]
     confidence: Option<Confidence>,
-    /// Leave the beginning out of statistics: a span, or `auto` to find out where they settle
+    /// Leave the beginning out of the statistics: a span, or `auto` to detect when they settle
     #[arg(long, value_name = "SPAN|auto", allow_hyphen_values = true)]
     warmup: Option<WarmUpArg>,
     #[command(flatten)]

@@ -151,13 +151,13 @@ fn an_alert_that_a_killed_measurement_left_is_cleared_by_the_next() {
 }
 
 /// A server over the recording of a farm.
-struct Server {
+pub(crate) struct Server {
     _process: Process,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Server {
-    fn start(farm: &Farm) -> Self {
+    pub(crate) fn start(farm: &Farm) -> Self {
         let mut command = meikyo();
         command.arg("serve").arg(farm.recording()).args(["--listen", "127.0.0.1:0"]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();

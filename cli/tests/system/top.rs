@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use meikyo_units::WallTime;
 use serde_json::Value;
 
+use crate::alerts::Server;
 use crate::running::{Farm, PATIENCE, Process, instant, interrupt, is_ok, meikyo, text};
 use crate::terminal::Screen;
 
@@ -384,6 +385,50 @@ fn of_several_clusters_one_is_opened_and_left_again() {
     }
     let refused = once(&["--device", "node001"]);
     assert!(text(&refused).contains("hint: name its recording"), "{}", text(&refused));
+}
+
+#[test]
+fn a_cluster_at_a_server_is_opened_live_and_says_how_far_it_is_behind_when_the_server_is_gone() {
+    let mut farm = Farm::start(3);
+    let mut measure = Process(farm.measure(&[]).spawn().unwrap());
+    farm.wait_for("polls", 3 * 10, is_ok);
+    let server = Server::start(&farm);
+    let mut top = InTerminal::at(Path::new(&format!("http://{}", server.address)));
+    top.see("clusters 1");
+    top.press("d");
+    top.see("devices node001 node002 node003");
+    top.press("d\r");
+    top.see("● live");
+    // Rates of counters, which two readings make.
+    top.see("bit/s");
+    let first = top.see("node003");
+    assert!(first.lines().next().is_some_and(|line| line.contains("recording")), "{first}");
+    top.wait_until("another instant", |screen| {
+        screen.text().lines().next() != first.lines().next()
+    });
+    top.press("/node002\r");
+    top.see("1 of 3 devices");
+    top.press("\r");
+    top.see("packets out");
+    top.press("[");
+    top.see("the past of a cluster at a server is on its page");
+    // Who stops answering is silent, as by the recording itself.
+    farm.end();
+    top.see("silent 3");
+    drop(server);
+    top.see("○ this view is ");
+    top.see("cannot connect to");
+    // Esc closes what is open, then the filter, then goes back.
+    top.press("\u{1b}");
+    top.see_gone("packets out");
+    top.press("\u{1b}");
+    top.see_gone("1 of 3 devices");
+    top.press("\u{1b}");
+    top.see("clusters 1");
+    top.press("q");
+    top.end();
+    interrupt(&measure.0);
+    assert!(measure.0.wait().unwrap().code().is_some());
 }
 
 #[test]

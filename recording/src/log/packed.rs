@@ -298,7 +298,10 @@ pub(crate) fn pack_plain(
     let columns_octets: usize = batch.columns.iter().map(|column| column.octets.len()).sum();
     let texts_octets: usize = texts.iter().map(|text| text.len()).sum();
     limited("octets of texts", columns_octets.saturating_add(texts_octets), BODY_MAX)?;
-    let mut body = narrow_u32(texts.len()).to_le_bytes().to_vec();
+    // Half of the octets of all values at most, as a rule.
+    let most = texts_octets + 4 * (texts.len() + rows * schema.columns.len()) + FIXED_LEN;
+    let mut body = Vec::with_capacity(most + columns_octets);
+    body.extend_from_slice(&narrow_u32(texts.len()).to_le_bytes());
     for text in texts {
         body.extend_from_slice(&narrow_u32(text.len()).to_le_bytes());
         body.extend_from_slice(text.as_bytes());
@@ -310,6 +313,7 @@ pub(crate) fn pack_plain(
     }
     limited("octets", body.len(), BODY_MAX)?;
     let mut out = prefix(VERSION_1, schema, rows, times, body.len())?;
+    out.reserve_exact(body.len());
     out.extend_from_slice(&body);
     Ok(out)
 }

@@ -16,6 +16,10 @@ use crate::schema::{ColumnKind, Meaning, TableSchema};
 /// Labels that rows are ordered by, at most; those behind are hardly ever there.
 const ORDERED_BY_MAX: usize = 3;
 
+/// Symbols that are counted to order rows by them, at most; and for each row, where there are many.
+const COUNTED_MIN: usize = 4_096;
+const COUNTED_PER_ROW: usize = 8;
+
 /// What stands for a text that the block does not have yet.
 const UNSEEN: u32 = u32::MAX;
 
@@ -28,6 +32,9 @@ pub struct Gather {
     waiting: Batch,
     block: Batch,
     order: Vec<(u128, u32)>,
+    /// What ordering takes.
+    ordered: Vec<(u128, u32)>,
+    begins: Vec<u32>,
     /// By symbol of the stream, its place among the texts of the block that is being made.
     places: Vec<u32>,
     /// The symbols of the stream in the block, by their places.
@@ -43,8 +50,9 @@ impl Gather {
         };
         let labels = (0..schema.columns.len()).filter(is_label).take(ORDERED_BY_MAX).collect();
         let (waiting, block) = (Batch::new(0, &schema), Batch::new(0, &schema));
-        let (order, places, used) = (Vec::new(), Vec::new(), Vec::new());
-        Self { schema, labels, waiting, block, order, places, used }
+        let (order, ordered, begins) = (Vec::new(), Vec::new(), Vec::new());
+        let (places, used) = (Vec::new(), Vec::new());
+        Self { schema, labels, waiting, block, order, ordered, begins, places, used }
     }
 
     /// The rows that wait.
@@ -105,17 +113,51 @@ impl Gather {
     fn sort(&mut self) {
         let rows = self.waiting.rows;
         self.order.clear();
-        self.order.extend((0..rows).map(|row| {
-            let key = self.labels.iter().fold(0, |key, &at| {
-                let column = &self.waiting.columns[at];
+        self.order.extend((0..rows).map(|row| (0, narrow_u32(row))));
+        for &at in &self.labels {
+            let column = &self.waiting.columns[at];
+            for (key, row) in &mut self.order {
+                let row = *row as usize;
                 let bits = if column.is_null(row) { 0 } else { column.bits[row] + 1 };
-                key << 32 | u128::from(bits)
-            });
-            (key, narrow_u32(row))
-        }));
+                *key = *key << 32 | u128::from(bits);
+            }
+        }
+        if !self.order.is_sorted() {
+            self.sort_by_first_label();
+        }
+        // The rows of an answer come in the order of their other labels as a rule.
         if !self.order.is_sorted() {
             self.order.sort_unstable();
         }
+    }
+
+    /// Orders rows by their first label, by counting, and leaves rows that have the same one in their order; where
+    /// symbols are few enough for that.
+    fn sort_by_first_label(&mut self) {
+        let Some(others) = self.labels.len().checked_sub(1) else { return };
+        let most = COUNTED_MIN.max(COUNTED_PER_ROW * self.order.len());
+        let first = |key: u128| usize::try_from(key >> (32 * others)).ok();
+        let greatest = self.order.iter().filter_map(|&(key, _)| first(key)).max();
+        let Some(greatest) = greatest.filter(|greatest| *greatest < most) else { return };
+        // Where the rows of each label begin.
+        self.begins.clear();
+        self.begins.resize(greatest + 2, 0);
+        for &(key, _) in &self.order {
+            self.begins[first(key).expect("it is below the greatest") + 1] += 1;
+        }
+        let mut before = 0;
+        for begin in &mut self.begins {
+            before += *begin;
+            *begin = before;
+        }
+        self.ordered.clear();
+        self.ordered.resize(self.order.len(), (0, 0));
+        for &(key, row) in &self.order {
+            let begin = &mut self.begins[first(key).expect("it is below the greatest")];
+            self.ordered[*begin as usize] = (key, row);
+            *begin += 1;
+        }
+        std::mem::swap(&mut self.order, &mut self.ordered);
     }
 
     fn block_of(
@@ -127,11 +169,12 @@ impl Gather {
         self.block.rows = part.len();
         self.used.clear();
         self.places.resize(words.len(), UNSEEN);
+        let rows = self.waiting.rows;
         for (from, to) in self.waiting.columns.iter().zip(&mut self.block.columns) {
             if from.kind == ColumnKind::Text {
                 copy_texts(from, part, to);
             } else {
-                copy_bits(from, part, to);
+                copy_bits(from, rows, part, to);
             }
             if from.kind == ColumnKind::Symbol {
                 number(to, &mut self.places, &mut self.used);
@@ -147,14 +190,17 @@ impl Gather {
     }
 }
 
-fn copy_bits(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) {
+/// Copies some of the `rows` rows of a column.
+fn copy_bits(from: &ColumnBuffer, rows: usize, part: &[(u128, u32)], to: &mut ColumnBuffer) {
     if from.bits.is_empty() {
         return;
     }
-    let is_full = from.nulls.iter().all(|&word| word == 0);
+    if from.bits.len() == rows && from.nulls.iter().all(|&word| word == 0) {
+        return to.bits.extend(part.iter().map(|&(_, row)| from.bits[row as usize]));
+    }
     for (at, &(_, row)) in part.iter().enumerate() {
         let row = row as usize;
-        if !is_full && from.is_null(row) || row >= from.bits.len() {
+        if from.is_null(row) {
             to.set_null(at);
             to.bits.push(0);
         } else {
@@ -179,17 +225,22 @@ fn copy_texts(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) 
 
 /// Puts places among the texts of the block where symbols of the stream are.
 fn number(column: &mut ColumnBuffer, places: &mut [u32], used: &mut Vec<u32>) {
-    for row in 0..column.bits.len() {
-        if column.is_null(row) {
+    let nulls = std::mem::take(&mut column.nulls);
+    let is_null = |row: usize| nulls.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1);
+    let is_full = nulls.iter().all(|&word| word == 0);
+    for (row, bits) in column.bits.iter_mut().enumerate() {
+        if !is_full && is_null(row) {
             continue;
         }
-        let symbol = usize::try_from(column.bits[row]).expect("a symbol has 32 bits");
-        if places[symbol] == UNSEEN {
-            places[symbol] = narrow_u32(used.len());
+        let symbol = usize::try_from(*bits).expect("a symbol has 32 bits");
+        let place = &mut places[symbol];
+        if *place == UNSEEN {
+            *place = narrow_u32(used.len());
             used.push(narrow_u32(symbol));
         }
-        column.bits[row] = u64::from(places[symbol]);
+        *bits = u64::from(*place);
     }
+    column.nulls = nulls;
 }
 
 #[cfg(test)]

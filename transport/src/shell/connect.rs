@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use meikyo_units::{Bytes, in_one_line};
+use meikyo_units::{Bytes, Nanos, in_one_line};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -21,7 +21,7 @@ use crate::limits::{ANSWER_BYTES_MAX, CONNECT_MAX, UNWRITTEN_BYTES_MAX};
 const ASKED_BYTES_MAX: usize = 64 << 20;
 
 /// Where the receiver is, and what it is shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     /// Name or address and port.
     pub authority: String,
@@ -100,26 +100,65 @@ impl Line {
     pub(super) fn wants_write(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.conn.wants_write())
     }
+}
 
-    pub(super) fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+impl io::Read for Line {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(octets),
             Self::Tls(stream) => stream.read(octets),
         }
     }
+}
 
-    pub(super) fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+impl io::Write for Line {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(octets),
             Self::Tls(stream) => stream.write(octets),
         }
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
             Self::Tls(stream) => stream.flush(),
         }
+    }
+}
+
+/// A connection that was upgraded to a web socket (RFC 6455) and has carried no message yet.
+pub struct Upgraded(Line);
+
+impl fmt::Debug for Upgraded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Upgraded").field(self.0.socket()).finish()
+    }
+}
+
+impl Upgraded {
+    /// Lets a call for octets wait no longer than that, and end with [`io::ErrorKind::WouldBlock`] then.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn wait_at_most(&self, span: Nanos) -> io::Result<()> {
+        self.0.socket().set_read_timeout(Some(span.to_std()))
+    }
+}
+
+impl io::Read for Upgraded {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        self.0.read(octets)
+    }
+}
+
+impl io::Write for Upgraded {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -165,6 +204,33 @@ fn connect(target: &Target) -> Result<(Line, Vec<u8>), ConnectError> {
     let first = upgraded(&mut line, &authority, deadline)?;
     line.socket().set_nonblocking(true).map_err(failed)?;
     Ok((line, first))
+}
+
+/// A web socket at a path of the receiver's API, and what came behind its answer. `key` is any 16 octets in
+/// base64. Calls for octets and to write wait for as long as a connection may take to be had, unless another limit
+/// is set.
+///
+/// # Errors
+/// When the receiver cannot be reached, or refuses.
+pub fn web_socket(
+    target: &Target,
+    path: &str,
+    key: &str,
+) -> Result<(Upgraded, Vec<u8>), ConnectError> {
+    let authority = target.authority.clone();
+    let deadline = Deadline { at: super::monotonic() + CONNECT_MAX.to_std() };
+    let upgrade = format!(
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: {key}\r\n"
+    );
+    let mut line = requested(target, (path, "1.1", &upgrade), deadline)?;
+    let first = upgraded(&mut line, &authority, deadline)?;
+    let patience = Some(CONNECT_MAX.to_std());
+    let socket = line.socket();
+    let limited =
+        socket.set_read_timeout(patience).and_then(|()| socket.set_write_timeout(patience));
+    limited.map_err(|source| ConnectError::Tcp { authority, source })?;
+    Ok((Upgraded(line), first))
 }
 
 /// Asks the receiver for something of its API, `senders`; the body of its answer.

@@ -15,6 +15,8 @@ pub struct Directory {
     _lock: File,
     /// The file that is being filled.
     open: Option<(String, File)>,
+    /// Whether names were added or removed that may not be on the disk.
+    has_changed: bool,
 }
 
 impl Directory {
@@ -33,7 +35,7 @@ impl Directory {
             }
             fs::TryLockError::Error(error) => error,
         })?;
-        Ok(Self { path: path.into(), _lock: lock, open: None })
+        Ok(Self { path: path.into(), _lock: lock, open: None, has_changed: true })
     }
 }
 
@@ -49,6 +51,7 @@ impl Files for Directory {
             let path = self.path.join(name);
             let file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
             self.open = Some((name.to_owned(), file));
+            self.has_changed = true;
         }
         let (_, file) = self.open.as_mut().expect("it was opened above");
         file.write_all(octets)
@@ -72,13 +75,18 @@ impl Files for Directory {
             Some((open, file)) if open == name => file.sync_data()?,
             _ => File::open(self.path.join(name))?.sync_data()?,
         }
-        File::open(&self.path)?.sync_all()
+        if self.has_changed {
+            File::open(&self.path)?.sync_all()?;
+            self.has_changed = false;
+        }
+        Ok(())
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
         if self.open.as_ref().is_some_and(|(open, _)| open == name) {
             self.open = None;
         }
+        self.has_changed = true;
         fs::remove_file(self.path.join(name))
     }
 }

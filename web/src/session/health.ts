@@ -15,16 +15,17 @@ const OVERVIEW_BINS = 600;
 
 /** Health of a span, for the time bar. */
 export function getHealth(id: string, fromUs: number, toUs: number, stop: AbortSignal): Promise<HealthBody> {
-  return getJson<HealthBody>(
-    apiPath(recordingPath(id, "health"), { from: Math.round(fromUs), to: Math.round(toUs), width: OVERVIEW_BINS }),
-    stop,
-  );
+  return getJson<HealthBody>(apiPath(recordingPath(id, "health"), spanOf(fromUs, toUs)), stop);
 }
 
 /** Health of a span of all recordings that are written, as if they were one. */
 export async function getHealthOfAll(fromUs: number, toUs: number, stop: AbortSignal): Promise<HealthBody> {
-  const span = { from: Math.round(fromUs), to: Math.round(toUs), width: OVERVIEW_BINS };
-  return healthOfAll(await getJson<readonly HealthOfBody[]>(apiPath("health", span), stop));
+  return healthOfAll(await getJson<readonly HealthOfBody[]>(apiPath("health", spanOf(fromUs, toUs)), stop));
+}
+
+/** A span as it is asked about; nothing was recorded before 1970, at which a recording without rows ends. */
+function spanOf(fromUs: number, toUs: number): Record<string, number> {
+  return { from: Math.max(0, Math.round(fromUs)), to: Math.round(toUs), width: OVERVIEW_BINS };
 }
 
 /** Sums over recordings whose bins are the same; devices are named behind their recording. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { RecordingBody } from "../api/types.ts";
-import { quantityIn, recordingTitle, trafficOf } from "./recordings.ts";
+import { quantityIn, recordingTitle, trafficOf, usualRecording } from "./recordings.ts";
 
 const recording = (id: string, name: string, from_us: number | null): RecordingBody => ({
   id,
@@ -27,6 +27,18 @@ it("recordings that are called the same are told apart by when they begin, or by
   expect(titles[0]).toMatch(/^rec, from \d/);
   expect(titles[3]).toBe("demo");
   expect(recordingTitle(first, [first, lone])).toBe("rec");
+});
+
+it("without a name the first recording with rows is looked at, as long as it is there", () => {
+  const empty = recording("received", "received", null);
+  const [west, east] = [recording("west", "west", 1e15), recording("east", "east", 1e15)];
+  expect(usualRecording([])).toBe(null);
+  expect(usualRecording([empty])).toBe(empty);
+  expect(usualRecording([empty, west, east])).toBe(west);
+  // Rows that come into an earlier one later move nobody who looks.
+  const filled = { ...empty, from_us: 2e15 };
+  expect(usualRecording([filled, west, east])).toBe(west);
+  expect(usualRecording([filled, east])).toBe(filled);
 });
 
 it("a simulated recording is never shown as a measured one", () => {

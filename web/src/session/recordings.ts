@@ -16,8 +16,20 @@ export const recordingsError = signal<string | null>(null);
 export const recording = computed<RecordingBody | null>(() => {
   const all = recordings.value ?? [];
   const wanted = view.value.recording;
-  return (wanted === null ? all[0] : all.find(({ id }) => id === wanted)) ?? null;
+  return wanted === null ? usualRecording(all) : (all.find(({ id }) => id === wanted) ?? null);
 });
+
+let usual: string | null = null;
+
+/**
+ * The recording that is looked at where the address names none: the first with rows, as long as it is there. That of a
+ * receiver itself stays empty where only clusters are sent to it.
+ */
+export function usualRecording(all: readonly RecordingBody[]): RecordingBody | null {
+  const found = all.find(({ id }) => id === usual) ?? all.find(({ from_us }) => from_us !== null);
+  usual = found?.id ?? null;
+  return found ?? all[0] ?? null;
+}
 
 /** The interval of the recording; a tenth of a second where it is not known yet. */
 export const intervalUs = computed(() => recording.value?.interval_us ?? 100_000);
@@ -46,7 +58,8 @@ export async function refreshRecordings(stop?: AbortSignal): Promise<void> {
       // Equal lists must not wake everybody who looks at them.
       if (JSON.stringify(lasting(all)) !== JSON.stringify(lasting(recordings.peek() ?? []))) recordings.value = all;
       recordingsError.value = null;
-      const current = all.find(({ id }) => id === (view.peek().recording ?? all[0]?.id)) ?? null;
+      const wanted = view.peek().recording;
+      const current = wanted === null ? usualRecording(all) : (all.find(({ id }) => id === wanted) ?? null);
       endUs.value = current?.to_us ?? 0;
       beginUs.value = current?.from_us ?? null;
       if (current !== null && current.id !== looked) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildRows, matches } from "./rows.ts";
+import { buildRows, LABEL_STEP_PX, labelPlaces, matches } from "./rows.ts";
 
 const devices = [
   { ordinal: 0, name: "node1", role: "host", group: "rack1", agent: null },
@@ -54,4 +54,20 @@ describe("rows", () => {
     expect(matches("node1 eth0", "node2")).toBe(false);
     expect(matches("anything", "")).toBe(true);
   });
+});
+
+it("names of rows never touch each other and lie inside the picture, however many rows and however low", () => {
+  const faults: string[] = [];
+  for (let rows = 1; rows <= 400; rows += 7) {
+    for (let height = 12; height <= 700; height += 17) {
+      const places = labelPlaces(rows, height);
+      places.forEach(({ row, y }, at) => {
+        const apart = y - (places[at - 1]?.y ?? Number.NEGATIVE_INFINITY);
+        const isInside = row < rows && y >= 5 && y <= height - 5;
+        if (!isInside || apart < LABEL_STEP_PX - 1e-9) faults.push(`${rows} rows, ${height} px: row ${row} at ${y}`);
+      });
+    }
+  }
+  expect(faults).toEqual([]);
+  expect(labelPlaces(4, 80).map(({ row }) => row)).toEqual([0, 1, 2, 3]);
 });

@@ -120,3 +120,22 @@ function groupedInOrder(devices: readonly DeviceBody[]): Map<string, DeviceBody[
   }
   return groups;
 }
+
+/** Least distance between the names of two rows, from middle to middle. */
+export const LABEL_STEP_PX = 13;
+const LABEL_STEPS = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256, 512, 1024, 2048];
+/** A name has that much above and below its middle. */
+const LABEL_HALF_PX = 5;
+
+/** Which of some rows have their names beside a picture of that height, and how far down. */
+export function labelPlaces(rows: number, height: number): readonly { readonly row: number; readonly y: number }[] {
+  const rowHeight = height / rows;
+  // The first and the last name are moved into the picture.
+  const moved = Math.max(0, LABEL_HALF_PX - rowHeight / 2);
+  const least = Math.ceil((LABEL_STEP_PX + moved) / rowHeight);
+  const step = LABEL_STEPS.find((one) => one >= least) ?? least;
+  return Array.from({ length: Math.ceil(rows / step) }, (_, at) => {
+    const row = at * step;
+    return { row, y: Math.min(height - LABEL_HALF_PX, Math.max(LABEL_HALF_PX, (row + 0.5) * rowHeight)) };
+  });
+}

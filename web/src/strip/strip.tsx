@@ -15,7 +15,7 @@ import { LOADING, NOT_KNOWN } from "../views/told.tsx";
 import { fit } from "../words/fit.ts";
 import { span } from "../words/quantity.ts";
 import type { Bins } from "./bins.ts";
-import type { Row, RowModel } from "./rows.ts";
+import { labelPlaces, type Row, type RowModel } from "./rows.ts";
 import { type Place, StripPicture } from "./strip_picture.ts";
 import { drawUnread } from "./unread.ts";
 
@@ -210,10 +210,6 @@ function drawRows(context: CanvasRenderingContext2D, area: Place, props: StripPr
   drawLabels(context, rows, area.left, area.height);
 }
 
-/** Least distance between two names, from middle to middle. */
-const LABEL_STEP_PX = 13;
-const LABEL_STEPS = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256, 512, 1024, 2048];
-
 /** Names of rows beside a strip, as many as there is room for. */
 export function drawLabels(
   context: CanvasRenderingContext2D,
@@ -221,11 +217,7 @@ export function drawLabels(
   left: number,
   height: number,
 ): void {
-  const rowHeight = height / rows.length;
-  const least = Math.ceil(LABEL_STEP_PX / rowHeight);
-  const step = LABEL_STEPS.find((one) => one >= least) ?? least;
-  for (let row = 0; row < rows.length; row += step) {
-    const y = Math.min(height - 5, Math.max(5, (row + 0.5) * rowHeight));
+  for (const { row, y } of labelPlaces(rows.length, height)) {
     context.fillText(
       fittedEnd(fit(rowLabel(rows[row])), left - LABELS_GAP_PX / 2, (text) => context.measureText(text).width),
       left - LABELS_GAP_PX / 2,

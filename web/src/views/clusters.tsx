@@ -44,8 +44,12 @@ export function Clusters() {
   );
   const all = recordings.value ?? [];
   const find = view.value.find;
-  const shown = all.filter((one) => find === "" || matches(one.name, find) || devicesLike(one, find).length > 0);
   const told = found.value;
+  // The recording of a receiver itself has no devices, and nobody sends it as that of a cluster.
+  const clusters = all.filter(
+    ({ devices, id }) => devices.length > 0 || sendersOf(told.value?.senders ?? [], id).length > 0,
+  );
+  const shown = clusters.filter((one) => find === "" || matches(one.name, find) || devicesLike(one, find).length > 0);
   return (
     <main class="page">
       <h1>
@@ -57,7 +61,9 @@ export function Clusters() {
           <ClusterCard key={one.id} of={one} title={recordingTitle(one, all)} find={find} told={told} />
         ))}
       </ul>
-      {shown.length === 0 && <p class="quiet">Nothing is called like that.</p>}
+      {shown.length === 0 && (
+        <p class="quiet">{find === "" ? "No recording has devices yet." : "Nothing is called like that."}</p>
+      )}
     </main>
   );
 }

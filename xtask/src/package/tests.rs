@@ -216,5 +216,7 @@ fn programs_in_c_and_python_find_an_installed_library() {
 fn the_newest_glibc_is_found_by_number_and_not_by_letter() {
     let text = "Name: GLIBC_2.4  Flags: none\n Name: GLIBC_2.34  Name: GLIBC_2.9\n GLIBC_PRIVATE";
     assert_eq!(newest_glibc(text).as_deref(), Some("2.34"));
+    let packed = format!("{text} Name: GLIBC_ABI_DT_RELR  Flags: none");
+    assert_eq!(newest_glibc(&packed).as_deref(), Some("2.36"));
     assert_eq!(newest_glibc("nothing"), None);
 }

@@ -11,7 +11,7 @@ use meikyo_server::clusters_below;
 use meikyo_transport::gaps::{transport_clocks, transport_gaps, transport_turns};
 use meikyo_units::{Nanos, WallTime, in_one_line};
 
-use super::{Cluster, Sender};
+use super::{Cluster, Location, Sender};
 
 /// What counts of the devices: the last so many seconds of a recording.
 const LOOK_BACK: Nanos = Nanos::from_secs(10);
@@ -52,7 +52,7 @@ impl Local {
     fn cluster(&self, opened: &Opened, now: WallTime) -> Cluster {
         let mut cluster = Cluster {
             name: opened.name(),
-            dir: Some(opened.recording.dir().to_owned()),
+            location: Some(Location::Here(opened.recording.dir().to_owned())),
             running: opened.is_running(),
             ..Cluster::default()
         };

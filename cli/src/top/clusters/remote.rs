@@ -7,7 +7,7 @@ use meikyo_units::{Nanos, in_one_line};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Cluster, Sender};
+use super::{Cluster, Location, Sender};
 
 /// Looks until the recordings are listed anew: the list names all devices.
 const LIST_EVERY: u32 = 5;
@@ -78,7 +78,7 @@ struct StalestSaid {
 
 /// Why nothing is known.
 #[derive(Debug, thiserror::Error)]
-enum AskError {
+pub(in crate::top) enum AskError {
     /// The receiver did not answer, or refused.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -113,7 +113,12 @@ impl Remote {
         let mut healths: BTreeMap<_, _> =
             healths.into_iter().map(|of| (of.recording, of.health)).collect();
         let clusters = self.recordings.iter();
-        let clusters = clusters.filter_map(|of| cluster(of, &senders, healths.remove(&of.id)));
+        let clusters = clusters.filter_map(|of| {
+            let mut cluster = cluster(of, &senders, healths.remove(&of.id))?;
+            cluster.location =
+                of.running.then(|| Location::There(self.target.clone(), of.id.clone()));
+            Some(cluster)
+        });
         let mut clusters: Vec<_> = clusters.collect();
         clusters.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(clusters)
@@ -121,7 +126,10 @@ impl Remote {
 }
 
 /// What the receiver says at a path of its API.
-fn said<T: DeserializeOwned>(target: &Target, path: &str) -> Result<T, AskError> {
+pub(in crate::top) fn said<T: DeserializeOwned>(
+    target: &Target,
+    path: &str,
+) -> Result<T, AskError> {
     let answer = ask(target, path)?;
     serde_json::from_slice(&answer)
         .map_err(|source| AskError::Answer { path: path.to_owned(), source })

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
 use super::gather::Found;
-use super::{Cluster, Overview, OverviewWish, Sender};
+use super::{Cluster, Location, Overview, OverviewWish, Sender};
 use crate::top::draw::clusters::draw;
 use crate::top::once::drawn_text;
 use crate::top::palette::Palette;
@@ -27,7 +27,7 @@ fn clusters() -> Vec<Cluster> {
         |numbers: std::ops::RangeInclusive<u32>| numbers.map(|n| format!("node{n:03}")).collect();
     let west = Cluster {
         name: "west".into(),
-        dir: Some(PathBuf::from("rec/clusters/west")),
+        location: Some(Location::Here(PathBuf::from("rec/clusters/west"))),
         running: true,
         devices: names(1..=20),
         ok: 1_990,
@@ -107,7 +107,7 @@ fn the_whole_view() {
     west:measure@mon2  not connected  behind –  round trip 0.1 s  gaps 2  312 rows lost
     silent node007
     devices node001 node002 node003 node004 node005 node006 node007 node008 node009 node010 node011 node012 node013 node014 node
-    q quit  ↑↓ select  Enter open  f find clusters and devices
+    q quit  ↑↓ select  Enter open  d details  f find clusters and devices
     ");
 }
 
@@ -129,13 +129,15 @@ fn a_cluster_is_found_by_its_name_or_a_device_and_opened() {
     let shown: Vec<_> = overview.shown().iter().map(|of| of.name.clone()).collect();
     assert_eq!(shown, ["west"], "only it has a device that is called so");
     press(&mut overview, &[KeyCode::Enter]);
-    let west = OverviewWish::Open(PathBuf::from("rec/clusters/west"));
+    let west = OverviewWish::Open(Location::Here(PathBuf::from("rec/clusters/west")));
     assert_eq!(press(&mut overview, &[KeyCode::Enter]), Some(west));
     // Esc clears what is looked for first, and quits when there is nothing left to close.
     assert_eq!(press(&mut overview, &[KeyCode::Esc]), None);
     assert_eq!(overview.shown().len(), 3);
-    // What is at a server is not opened; everything that is known of it is shown.
+    // What nobody writes at a server is not opened, and that is told.
     assert_eq!(press(&mut overview, &[KeyCode::Home, KeyCode::Enter]), None);
+    assert!(overview.trouble.as_ref().is_some_and(|text| text.contains("of `east` now")));
+    assert_eq!(press(&mut overview, &letters("d")), None);
     assert!(overview.detail);
     assert_eq!(press(&mut overview, &[KeyCode::Esc]), None);
     assert!(!overview.detail);

@@ -121,6 +121,7 @@ fn footer(overview: &Overview, palette: Palette, area: Rect, buffer: &mut Buffer
             ("q", " quit  "),
             ("↑↓", " select  "),
             ("Enter", " open  "),
+            ("d", " details  "),
             ("f", " find clusters and devices  "),
         ]
     };

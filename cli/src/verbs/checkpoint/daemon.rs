@@ -17,7 +17,7 @@ use super::recorded::RecordedArgs;
 /// The job, and this host's part in it.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
-    /// The job file: scheme, key and hosts, as examples/checkpoint-job.toml
+    /// The job file, with scheme, key and hosts; for example examples/checkpoint-job.toml
     #[arg(long, value_name = "FILE")]
     job: PathBuf,
     /// This host's name in it
@@ -32,7 +32,7 @@ pub(crate) struct DaemonArgs {
     /// A program that begins goes on from this generation instead of the newest; give the same one on all hosts
     #[arg(long, value_name = "N", conflicts_with = "found")]
     generation: Option<u64>,
-    /// End when standard input does: for launchers, whose end it is
+    /// End when standard input ends: for launchers, so that no daemon outlives them
     #[arg(long)]
     with_input: bool,
     #[command(flatten)]
@@ -44,17 +44,16 @@ pub(crate) struct DaemonArgs {
 /// What a daemon is limited to.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Limits {
-    /// Tell that a program with the library is stalled when it runs and has saved nothing for so long
-    /// [default: a minute at least, and five times the longest span between two of its saves]
+    /// Report a program with the library as stalled if it runs and has saved nothing for this long
     #[arg(long, value_name = "SPAN")]
     stalled_after: Option<Nanos>,
-    /// Write at most so much to the disk, for example 200MB/s
+    /// Limit of what is written to the disk, for example 200MB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     disk_rate: Option<BitsPerSecond>,
-    /// Send at most so much to other hosts, for example 500Mbit/s
+    /// Limit of what is sent to other hosts, for example 500Mbit/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     network_rate: Option<BitsPerSecond>,
-    /// Take at most so many per cent of one processor, 1 to 10000
+    /// Limit of the processor time that the daemon takes, in percent of one processor, 1 to 10000
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     cpu: Option<u16>,
     /// Check before anything runs that the program's checkpoints fit the disk: the data of one host
@@ -63,13 +62,13 @@ pub(super) struct Limits {
     /// Copy checkpoints to this directory of a file system that all hosts share, each job to its own
     #[arg(long, value_name = "DIR")]
     drain: Option<PathBuf>,
-    /// Write at most so much to it from each host
+    /// Limit of what each host writes to it
     #[arg(long, value_name = "RATE", requires = "drain", value_parser = rate)]
     drain_rate: Option<BitsPerSecond>,
-    /// Copy there after so long [default: Daly's, from what it takes]
+    /// The time between two copies [default: Daly's, from what a copy takes]
     #[arg(long, value_name = "SPAN", requires = "drain")]
     drain_every: Option<Nanos>,
-    /// Keep so many there that are whole, and delete those that are older
+    /// Number of complete checkpoints that are kept there; older ones are deleted
     #[arg(long, value_name = "N", requires = "drain", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     drain_keep: u16,
     /// Mean time between failures of one host, for the time between two checkpoints of programs that ask when one is

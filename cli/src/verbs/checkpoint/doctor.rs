@@ -21,7 +21,7 @@ pub(crate) struct DoctorArgs {
     /// Run on N containers of this machine
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=16))]
     local: u16,
-    /// Capture the program so long after its begin
+    /// When to capture the program, after it has begun
     #[arg(long, value_name = "SPAN", default_value = "2s")]
     after: Nanos,
     /// Print one JSON document

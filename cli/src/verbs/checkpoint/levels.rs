@@ -18,16 +18,16 @@ pub(super) struct LevelArgs {
     /// Where that memory is: a directory on a tmpfs [default: /dev/shm]
     #[arg(long, value_name = "DIR")]
     memory_directory: Option<PathBuf>,
-    /// Keep so many checkpoints in memory, 1 to 8 [default: 1]
+    /// Number of checkpoints that are kept in memory, 1 to 8 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     memory_keep: Option<u8>,
     /// Free checkpoints in memory that are older, but not the newest
     #[arg(long, value_name = "SPAN")]
     memory_keep_for: Option<Nanos>,
-    /// With --memory, write a checkpoint to the disk after so long [default: Daly's, from what it costs]
+    /// With --memory: the time between two checkpoints on disk [default: Daly's, from what one costs]
     #[arg(long, value_name = "SPAN")]
     disk_every: Option<Nanos>,
-    /// Keep so many checkpoints on disk, 1 to 8 [default: 2]
+    /// Number of checkpoints that are kept on disk, 1 to 8 [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     keep: Option<u8>,
     /// Free checkpoints on disk that are older, but not the newest

@@ -54,7 +54,8 @@ pub(crate) struct RestartArgs {
     /// Restart from this generation instead of the newest; with --out, give the same one on all hosts
     #[arg(long, value_name = "N")]
     generation: Option<u64>,
-    /// Go on on these hosts, as many as before: who stays keeps its place, and what others lack is rebuilt
+    /// Continue on these hosts, as many as before: those that stay keep their places, and what the others lack
+    /// is rebuilt
     #[arg(long, value_name = "HOSTS")]
     on: Option<String>,
     /// Print one JSON document

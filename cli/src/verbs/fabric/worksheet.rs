@@ -15,7 +15,7 @@ use super::{FileArgs, configure, site};
 pub(super) struct WorksheetArgs {
     #[command(flatten)]
     input: FileArgs,
-    /// Which kind of file: `text`, `html` or `csv`
+    /// The format: `text`, `html` or `csv`
     #[arg(long, default_value = "text")]
     format: WorksheetFormat,
     /// Write one file for each switch into this directory

@@ -57,9 +57,9 @@ pub(super) struct AfarArgs {
     /// `CLUSTER:measure@HOST`
     #[arg(long, value_name = "CLUSTER:NAME", requires = "to")]
     name: Option<String>,
-    /// Others measure the same devices with this option, on other machines: the server takes the readings of
-    /// each interval from one of them, and from another one if that is gone. What stands before `@` in their
-    /// names is the same
+    /// This is one of several collectors, on different machines, of the same devices: for each interval the server
+    /// takes the readings of one of them, and changes to another one if that is gone. Their names are the same up
+    /// to the `@`
     #[arg(long, requires = "to")]
     standby: bool,
     /// Write no recording on this machine

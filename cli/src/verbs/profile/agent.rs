@@ -84,13 +84,13 @@ struct SummingArgs {
     /// `meikyo profile grab` asks for them
     #[arg(long)]
     summary: bool,
-    /// Send all samples of seconds and CPUs with that job (slurm:123, unit:*), too; can be repeated
+    /// Also send all samples of the seconds and CPUs on which this job runs (slurm:123, unit:*); can be repeated
     #[arg(long = "raw-job", value_name = "JOB", requires = "summary")]
     raw_jobs: Vec<String>,
-    /// How long samples stay here
+    /// How long samples are kept on this host
     #[arg(long, value_name = "SPAN", default_value = "60s", requires = "summary")]
     ring: Nanos,
-    /// What may stay here; beyond it the oldest go
+    /// Limit of what is kept on this host; beyond it the oldest samples are dropped
     #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "summary")]
     ring_max: Bytes,
 }

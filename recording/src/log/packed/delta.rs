@@ -23,9 +23,9 @@ use super::sections::{
     Section, SectionReader, SectionWriter, put_varint, take_varint, unzigzag, zigzag,
 };
 use super::{
-    BODY_MAX, CELLS_MAX, Column, ColumnBuffer, ColumnKind, FIXED_LEN, HAS_ORIGIN_AT, Octets,
-    Origin, Prefix, STORED, Source, UnpackError, VALUES, VERSION_1, encode_column, kind_of, le_u32,
-    narrow_u32, origin_of, put_origin, text,
+    BODY_MAX, CELLS_MAX, Column, ColumnBuffer, ColumnKind, ColumnView, FIXED_LEN, HAS_ORIGIN_AT,
+    Octets, Origin, Prefix, STORED, Source, UnpackError, VALUES, VERSION_1, encode_column, kind_of,
+    le_u32, narrow_u32, origin_of, put_origin, text,
 };
 use crate::packed::PackedRows;
 use crate::schema::{Meaning, TableSchema};
@@ -104,22 +104,39 @@ struct Parsed<'a> {
     origin: Origin,
     /// The names of table and columns, as if the block had no origin.
     names: Vec<u8>,
-    texts: Vec<&'a str>,
+    /// `None` of those that the last block of the table had.
+    texts: Option<Vec<&'a str>>,
+    texts_count: usize,
     texts_octets: &'a [u8],
     columns: Vec<Column<'a>>,
 }
 
 impl<'a> Parsed<'a> {
     /// Takes a block apart; `None` when it has free texts, or stands otherwise than [`payload_of`] makes
-    /// blocks.
-    fn of(rows: &'a PackedRows) -> Option<Self> {
+    /// blocks. `history` has the texts of the last block.
+    fn of(rows: &'a PackedRows, history: &History) -> Option<Self> {
         let prefix = Prefix::read(rows.payload()).ok()?;
         if prefix.version != VERSION_1 || prefix.compression != STORED {
             return None;
         }
         let origin = prefix.origin.clone().filter(|origin| origin.first == origin.last)?;
+        let mut names = rows.payload()[NAMES_AT..prefix.names_end].to_vec();
+        names[HAS_ORIGIN_AT - NAMES_AT] = 0;
         let mut octets = Octets(prefix.body);
-        let texts = texts_of(&mut octets)?;
+        let told = history.tables.iter().find(|table| table.names == names);
+        let told = told.map(|table| &table.texts_told);
+        let told = told.filter(|told| !told.0.is_empty() && prefix.body.starts_with(&told.0));
+        let (texts, texts_count) = match told {
+            Some((told, words)) => {
+                octets.take(told.len())?;
+                (None, words.len())
+            }
+            None => {
+                let texts = texts_of(&mut octets)?;
+                let count = texts.len();
+                (Some(texts), count)
+            }
+        };
         let texts_octets = &prefix.body[..prefix.body.len() - octets.0.len()];
         let mut columns = Vec::with_capacity(prefix.columns.len());
         for &(kind, name) in &prefix.columns {
@@ -130,13 +147,12 @@ impl<'a> Parsed<'a> {
             }
             columns.push(column);
         }
-        let mut names = rows.payload()[NAMES_AT..prefix.names_end].to_vec();
-        names[HAS_ORIGIN_AT - NAMES_AT] = 0;
-        is_canonical(&columns, prefix.rows, texts.len()).then_some(Self {
+        is_canonical(&columns, prefix.rows, texts_count).then_some(Self {
             prefix,
             origin,
             names,
             texts,
+            texts_count,
             texts_octets,
             columns,
         })
@@ -163,8 +179,9 @@ impl DeltaEncoder {
     /// The block as it is told to a decoder that was told all blocks before; `None` when it is to be sent
     /// as it is, which changes nothing. `schema` says which columns are labels.
     pub fn encode(&mut self, rows: &PackedRows, schema: &TableSchema) -> Option<Vec<u8>> {
-        let block = Parsed::of(rows)?;
-        let mut out = vec![self.make_room(&block)?];
+        let mut block = Parsed::of(rows, &self.history)?;
+        let mut out = Vec::with_capacity(8 * block.prefix.rows + FIXED_LEN);
+        out.push(self.make_room(&mut block)?);
         self.sections.begin();
         let at = self.table_of(&block, schema, &mut out);
         let count = block.prefix.rows;
@@ -191,9 +208,9 @@ impl DeltaEncoder {
 
     /// How the block begins: history is given up where the block might find no room in it; `None` when it
     /// would find none in an empty one.
-    fn make_room(&mut self, block: &Parsed<'_>) -> Option<u8> {
+    fn make_room(&mut self, block: &mut Parsed<'_>) -> Option<u8> {
         let values = block.prefix.rows.saturating_mul(block.columns.len());
-        let (texts, octets) = (block.texts.len(), block.texts_octets.len());
+        let (texts, octets) = (block.texts_count, block.texts_octets.len());
         if values > REMEMBERED_MAX || octets > WORDS_BYTES_MAX {
             return None;
         }
@@ -206,6 +223,8 @@ impl DeltaEncoder {
             return Some(GOES_ON);
         }
         (self.history, self.words) = Default::default();
+        // What was told before is not known any more.
+        block.texts = Some(texts_of(&mut Octets(block.texts_octets))?);
         Some(BEGINS)
     }
 
@@ -236,14 +255,13 @@ impl DeltaEncoder {
 
     /// The words that the texts of a block are, of which new ones are told.
     fn words_of(&mut self, at: usize, block: &Parsed<'_>, out: &mut Vec<u8>) -> Vec<u32> {
-        let told = &self.history.tables[at].texts_told;
-        if told.0 == block.texts_octets {
+        let Some(texts) = &block.texts else {
             put_varint(0, out);
-            return told.1.clone();
-        }
+            return self.history.tables[at].texts_told.1.clone();
+        };
         let mut new = Vec::new();
-        let mut words = Vec::with_capacity(block.texts.len());
-        for text in &block.texts {
+        let mut words = Vec::with_capacity(texts.len());
+        for text in texts {
             if let Some(&word) = self.words.get(*text) {
                 words.push(word);
                 continue;
@@ -392,21 +410,28 @@ fn take_size(octets: &mut Octets<'_>) -> Option<usize> {
     usize::try_from(take_varint(octets)?).ok()
 }
 
+/// Hands on each row that has a value, with its raw bits.
+fn each_value(view: &ColumnView<'_>, rows: usize, take: impl FnMut(usize, u64)) {
+    if view.is_full() {
+        view.each((0..rows).map(|row| (row, row)), take);
+    } else if !view.is_all_null() {
+        let there = (0..rows).filter(|&row| !view.is_null(row));
+        view.each(there.map(|row| (row, row)), take);
+    }
+}
+
 /// Whether the texts stand in the order in which the columns of symbols name them first, none of them
 /// in vain.
 fn is_canonical(columns: &[Column<'_>], rows: usize, texts: usize) -> bool {
     let mut next = 0;
     for column in columns.iter().filter(|column| column.kind == ColumnKind::Symbol) {
-        if column.view.is_all_null() {
-            continue;
-        }
-        for row in 0..rows {
-            if !column.view.is_null(row) {
-                match column.view.bits(row) {
-                    place if place > next => return false,
-                    place => next += u64::from(place == next),
-                }
-            }
+        let mut is_next = true;
+        each_value(&column.view, rows, |_, place| {
+            is_next &= place <= next;
+            next += u64::from(place == next);
+        });
+        if !is_next {
+            return false;
         }
     }
     next == texts as u64
@@ -463,11 +488,10 @@ fn take_source(table: &mut Table, octets: &mut Octets<'_>) -> Option<Origin> {
 fn keys_of(keys: &[usize], columns: &[Column<'_>], rows: usize, words: &[u32]) -> Vec<u32> {
     let mut all = vec![NO_TEXT; rows * keys.len()];
     for (key, &at) in keys.iter().enumerate() {
-        let view = &columns[at].view;
-        for row in (0..rows).filter(|&row| !view.is_null(row)) {
-            let place = usize::try_from(view.bits(row)).expect("it was compared with the texts");
+        each_value(&columns[at].view, rows, |row, place| {
+            let place = usize::try_from(place).expect("it was compared with the texts");
             all[row * keys.len() + key] = words[place];
-        }
+        });
     }
     all
 }

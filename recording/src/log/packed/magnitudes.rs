@@ -21,7 +21,8 @@ pub(super) fn put(
     sections: &mut SectionWriter,
     out: &mut Vec<u8>,
 ) {
-    let (mut magnitudes, mut rest) = (Vec::new(), Bits::default());
+    let count = numbers.size_hint().0;
+    let (mut magnitudes, mut rest) = (Vec::with_capacity(count), Bits::with_room(4 * count));
     for number in numbers {
         let length = u64::BITS - number.leading_zeros();
         if length < SAID {
@@ -83,6 +84,11 @@ struct Bits {
 }
 
 impl Bits {
+    /// None yet, and room for so many octets.
+    fn with_room(octets: usize) -> Self {
+        Self { octets: Vec::with_capacity(octets), ..Self::default() }
+    }
+
     fn put(&mut self, bits: u64, count: u32) {
         self.pending |= u128::from(bits) << self.filled;
         self.filled += count;

@@ -37,7 +37,8 @@ impl Values {
 }
 
 pub(super) fn has_nulls(column: &Column<'_>, rows: usize) -> bool {
-    column.view.is_all_null() || (0..rows).any(|row| column.view.is_null(row))
+    let view = &column.view;
+    view.is_all_null() || !view.is_full() && (0..rows).any(|row| view.is_null(row))
 }
 
 /// A column of a block; `None` when all rows are null. Symbols become words.
@@ -83,20 +84,28 @@ pub(super) fn put_values(
             sections.put(&octets.collect::<Vec<u8>>(), out);
         }
     }
-    let mut told = Told::default();
-    for (row, (&bits, &slot)) in values.bits.iter().zip(slots).enumerate() {
-        if !values.is_null(row) {
-            told.add(bits, &mut last[slot as usize]);
+    let mut told = Told { rows: Vec::with_capacity(values.bits.len()) };
+    match &values.nulls {
+        None => {
+            let rows = values.bits.iter().zip(slots);
+            rows.for_each(|(&bits, &slot)| told.add(bits, &mut last[slot as usize]));
+        }
+        Some(nulls) => {
+            let rows = values.bits.iter().zip(slots).zip(nulls).filter(|(_, is_null)| !**is_null);
+            rows.for_each(|((&bits, &slot), _)| told.add(bits, &mut last[slot as usize]));
         }
     }
     told.put(sections, out);
 }
 
+/// A value, its change, and the change before.
+type Row = (u64, u64, u64);
+
 /// What can be told of the values of a column.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Told {
-    /// By row with a value: the value, its change, and the change before.
-    rows: Vec<(u64, u64, u64)>,
+    /// Those that have a value.
+    rows: Vec<Row>,
 }
 
 impl Told {
@@ -115,24 +124,41 @@ impl Told {
             out.push(STEP);
             return put_varint(zigzag(first), out);
         }
-        let bits = |mode: &u8| self.numbers(*mode).map(bits_of).sum::<u64>();
-        let mode = BY_NUMBERS.into_iter().min_by_key(bits).expect("there are four");
+        let mode = self.shortest();
         out.push(mode);
         magnitudes::put(self.numbers(mode), sections, out);
     }
 
-    fn numbers(&self, mode: u8) -> impl Iterator<Item = u64> + '_ {
-        let mut row_before = (0, 0);
-        self.rows.iter().map(move |&(bits, change, before)| {
-            let by_row = std::mem::replace(&mut row_before, (bits, change));
-            zigzag(match mode {
-                CHANGE => change,
-                SECOND => change.wrapping_sub(before),
-                ROW => bits.wrapping_sub(by_row.0),
-                _ => change.wrapping_sub(by_row.1),
-            })
-        })
+    /// The way that takes the fewest bits, of equal ones the first.
+    fn shortest(&self) -> u8 {
+        let (mut sums, mut before) = ([0_u64; 4], (0, 0, 0));
+        for &row in &self.rows {
+            for (sum, number) in sums.iter_mut().zip(numbers_of(row, before)) {
+                *sum += bits_of(number);
+            }
+            before = row;
+        }
+        let shortest = BY_NUMBERS.into_iter().zip(sums).min_by_key(|(_, bits)| *bits);
+        shortest.expect("there are four").0
     }
+
+    fn numbers(&self, mode: u8) -> impl Iterator<Item = u64> + '_ {
+        let at = BY_NUMBERS.iter().position(|of| *of == mode).expect("it is one of the four");
+        let mut before = (0, 0, 0);
+        let number = move |&row: &Row| numbers_of(row, std::mem::replace(&mut before, row))[at];
+        self.rows.iter().map(number)
+    }
+}
+
+/// What a row is told by, in the order of [`BY_NUMBERS`]; `before` is the row before it.
+#[inline]
+fn numbers_of((bits, change, change_before): Row, before: Row) -> [u64; 4] {
+    [
+        zigzag(change),
+        zigzag(change.wrapping_sub(change_before)),
+        zigzag(bits.wrapping_sub(before.0)),
+        zigzag(change.wrapping_sub(before.1)),
+    ]
 }
 
 /// The bits of a number, and those of its magnitude as a rule.
