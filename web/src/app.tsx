@@ -20,6 +20,7 @@ import { addressOf, addressProblems, pauseOrGoOn, show, view } from "./session/v
 import { applyTheme, otherTheme, theme } from "./theme/theme.ts";
 import { TimeBar } from "./time/time_bar.tsx";
 import { AlertsButton, AlertsPanel } from "./views/alerts.tsx";
+import { Checkpoints } from "./views/checkpoints.tsx";
 import { Cluster } from "./views/cluster.tsx";
 import { Clusters } from "./views/clusters.tsx";
 import { Data } from "./views/data.tsx";
@@ -38,6 +39,7 @@ const TITLES: Readonly<Record<ViewName, string>> = {
   data: "Data",
   profile: "Profile",
   clusters: "Clusters",
+  checkpoints: "Checkpoints",
 };
 
 /** How often the list of recordings is asked for: new devices, growth, a recording that ended. */
@@ -248,6 +250,8 @@ function View() {
       return <Profile key={current.id} />;
     case "clusters":
       return <Clusters />;
+    case "checkpoints":
+      return <Checkpoints key={current.id} />;
   }
 }
 
