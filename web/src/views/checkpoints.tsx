@@ -22,7 +22,8 @@ import { count, MISSING, quantityText, share, span } from "../words/quantity.ts"
 import { Empty } from "./empty.tsx";
 import { AsOf, Unread } from "./told.tsx";
 
-const TABLE = "checkpoints";
+/** The table that tells of them. */
+export const CHECKPOINTS = "checkpoints";
 const REFRESH_MS = 1000;
 /** Most rows that are looked at: the newest. */
 const ROWS_MAX = 20_000;
@@ -44,7 +45,7 @@ const read = signal<Told<Read>>(NOT_READ);
 
 export function Checkpoints() {
   const current = recording.value;
-  const id = tableOf(current, TABLE) === null ? null : (current?.id ?? null);
+  const id = tableOf(current, CHECKPOINTS) === null ? null : (current?.id ?? null);
   const running = current?.running === true;
   const shown = view.value.window;
   const still = shown.live ? "" : `${shown.fromUs} ${shown.toUs}`;
@@ -57,7 +58,7 @@ export function Checkpoints() {
       async (stop) => {
         const bounds = boundsNow();
         const asked = {
-          table: TABLE,
+          table: CHECKPOINTS,
           from: Math.floor(bounds.fromUs),
           to: Math.ceil(bounds.toUs) + 1,
           limit: ROWS_MAX,

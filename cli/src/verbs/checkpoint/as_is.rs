@@ -45,6 +45,10 @@ const FIRST: Nanos = Nanos::from_secs(10);
 /// Captures are not more often.
 const EVERY_MIN: Nanos = Nanos::from_millis(100);
 
+/// TCP sends again what was dropped while the program stood still as long after that as it stood still, and so much later at
+/// most: one that stood still again before would not get on.
+const SENT_AGAIN: Nanos = Nanos::from_millis(400);
+
 /// What the program has said is passed on in such pieces.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -601,6 +605,7 @@ impl Captures {
             let (cost, restart, between_failures) = (stopped, DETECTION, self.between_failures);
             daly(&Risk { cost, restart, between_failures }).max(EVERY_MIN)
         });
+        let wait = wait.max(stopped + SENT_AGAIN);
         self.due = now() + wait.to_std();
         let cost = format!(
             "{} on all hosts, the program stood still for {}",
