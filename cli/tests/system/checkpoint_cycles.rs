@@ -65,9 +65,19 @@ fn brought_back(protected: &Protected) -> (u64, usize) {
     behind.fold((0, 0), |(_, count), text| (number(text), count + 1))
 }
 
+/// Waits until the program computes and a checkpoint of that is whole: one of mpiexec while it starts the program on other
+/// hosts is no good for going back to.
+fn begin(protected: &Protected, running: &mut Running, report: &str) {
+    let report = protected.site.path(report);
+    protected.wait(running, || fs::metadata(&report).is_ok_and(|data| data.len() > 0));
+    let newest = protected.newest();
+    protected.newer_than(newest + 1, running);
+}
+
 /// Loses hosts in turn, each once a checkpoint is whole that is newer than the one that was gone back to.
-fn lose(protected: &Protected, running: &mut Running, times: usize) {
+fn lose(protected: &Protected, running: &mut Running, times: usize, report: &str) {
     let job = protected.site.path("job");
+    begin(protected, running, report);
     for time in 0..times {
         let (from, count) = brought_back(protected);
         protected.newer_than(from, running);
@@ -84,7 +94,7 @@ fn cycles(mpi: &'static str, program: Program, times: usize) {
     let spares = times.to_string();
     let options = ["--spares", &spares, "--every", "200ms"];
     let mut running = protected.run(&options, &program.command(mpi, true));
-    lose(&protected, &mut running, times);
+    lose(&protected, &mut running, times, "job/output");
     fs::write(protected.site.path("hurry"), []).unwrap();
     protected.ends_as(running, &said, &plate);
 }
@@ -182,7 +192,7 @@ fn hpcc(times: usize) {
     // It opens its report anew for each of its parts.
     let options = ["--spares", &spares, "--every", "700ms", "--save-files", "hpccoutf.txt"];
     let mut running = protected.run(&options, &command(&["--host", "node1,node2"]));
-    lose(&protected, &mut running, times);
+    lose(&protected, &mut running, times, "hpccoutf.txt");
     let ended = running.0.wait().unwrap();
     assert!(ended.success(), "{ended}: {}", site.said());
     assert_eq!(findings(&fs::read_to_string(&report).unwrap()), expected);
@@ -234,7 +244,8 @@ fn a_host_that_answers_again_is_not_replaced_and_one_that_stays_silent_is() {
     let options = ["--spares", "1", "--every", "3s", "--replace-after", "2s"];
     let mut running = protected.run(&options, &command);
     let job = protected.site.path("job");
-    let newest = protected.newer_than(0, &mut running);
+    begin(&protected, &mut running, "job/output");
+    let newest = protected.newest();
     let frozen = freeze(&job, "node2");
     protected.wait(&mut running, || protected.site.said().contains("node2 does not answer"));
     thaw(&frozen);
@@ -372,7 +383,7 @@ fn lose_by_chance(mpi: &'static str, program: Program, kills: u64, random: &mut 
     let options = ["--spares", "99", "--every", "150ms"];
     let mut running = protected.run(&options, &program.command(mpi, true));
     let job = protected.site.path("job");
-    protected.newer_than(0, &mut running);
+    begin(&protected, &mut running, "job/output");
     // Who was replaced and has written no checkpoint of its own yet: no other may be lost until then.
     let mut weak: Option<(&str, u64)> = None;
     let mut killed = 0;
