@@ -4,7 +4,8 @@
 //! A host's part of a program is trees of processes below processes of ours ([`processes`]). [`criu`] has each written into
 //! a directory of images, as a program of its own that is spoken to by its RPC; [`bundle`] makes one image of these
 //! directories and of the host's shared memory files, in which a page of memory keeps its place from one capture to the
-//! next, so that [`crate::increment`] finds what changed.
+//! next, so that [`crate::increment`] finds what changed. Files that all hosts share are part of it where they are chosen
+//! ([`files`]).
 //!
 //! Which hosts are captured when, and that nothing is on the wire meanwhile, is decided by whoever starts the program.
 //!
@@ -17,5 +18,6 @@
 
 pub mod bundle;
 pub mod criu;
+pub mod files;
 pub mod message;
 pub mod processes;

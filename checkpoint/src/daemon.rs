@@ -48,7 +48,7 @@ use crate::schedule::Job;
 
 pub use control::{
     Answer, AskError, Begun, Cost, LINE_BYTES_MAX, Offered, Place, Request, Status, StoredPart,
-    ask, socket_of,
+    ask, ask_within, socket_of,
 };
 pub use draining::DrainOptions;
 use draining::Draining;

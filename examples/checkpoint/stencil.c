@@ -3,13 +3,15 @@
  *
  *     stencil CELLS STEPS PAUSE FILE
  *
- * CELLS are those of each rank, PAUSE microseconds of sleep after each step. Every 100 steps it prints the greatest value,
- * which is the same in whatever order ranks are asked, and at the end it writes all cells to FILE.
+ * CELLS are those of each rank, PAUSE microseconds of sleep after each step, until there is a file `hurry`. Every 10 steps
+ * it prints the greatest value, which is the same in whatever order ranks are asked, and at the end it writes all cells to
+ * FILE.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -38,7 +40,7 @@ int main(int argc, char **argv)
         double *swap = now;
         now = next;
         next = swap;
-        if (step % 100 == 0) {
+        if (step % 10 == 0) {
             double own = 0, all;
             for (long i = 1; i <= cells; i++)
                 own = now[i] > own ? now[i] : own;
@@ -48,7 +50,7 @@ int main(int argc, char **argv)
                 fflush(stdout);
             }
         }
-        if (pause)
+        if (pause && access("hurry", F_OK) != 0)
             nanosleep(&nap, NULL);
     }
     MPI_File file;

@@ -160,7 +160,8 @@ impl Container {
         self.first.id()
     }
 
-    fn end(&mut self) {
+    /// Ends it with everything inside, as a host ends whose power is cut.
+    pub fn end(&mut self) {
         // It may have ended by itself.
         drop(self.first.kill());
         drop(self.first.wait());

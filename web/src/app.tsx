@@ -15,11 +15,13 @@ import {
   recordingsError,
   recordingTitle,
   refreshRecordings,
+  tableOf,
 } from "./session/recordings.ts";
 import { addressOf, addressProblems, pauseOrGoOn, show, view } from "./session/view.ts";
 import { applyTheme, otherTheme, theme } from "./theme/theme.ts";
 import { TimeBar } from "./time/time_bar.tsx";
 import { AlertsButton, AlertsPanel } from "./views/alerts.tsx";
+import { CHECKPOINTS, Checkpoints } from "./views/checkpoints.tsx";
 import { Cluster } from "./views/cluster.tsx";
 import { Clusters } from "./views/clusters.tsx";
 import { Data } from "./views/data.tsx";
@@ -38,6 +40,7 @@ const TITLES: Readonly<Record<ViewName, string>> = {
   data: "Data",
   profile: "Profile",
   clusters: "Clusters",
+  checkpoints: "Checkpoints",
 };
 
 /** How often the list of recordings is asked for: new devices, growth, a recording that ended. */
@@ -93,6 +96,12 @@ function Mark() {
   );
 }
 
+/** Clusters beside each other are there where there are several, checkpoints where the recording tells of them. */
+function isThere(name: ViewName): boolean {
+  if (name === "clusters") return (recordings.value ?? []).length > 1;
+  return name !== "checkpoints" || tableOf(recording.value, CHECKPOINTS) !== null;
+}
+
 function Head() {
   const all = recordings.value ?? [];
   const current = recording.value;
@@ -119,8 +128,7 @@ function Head() {
         <span class="quiet">{current === null ? "" : recordingTitle(current, all)}</span>
       )}
       <nav aria-label="Views">
-        {/* Clusters beside each other are there where there are several. */}
-        {VIEW_NAMES.filter((name) => name !== "clusters" || all.length > 1 || view.value.name === name).map((name) => (
+        {VIEW_NAMES.filter((name) => view.value.name === name || isThere(name)).map((name) => (
           <a
             key={name}
             href={addressOf({ name })}
@@ -248,6 +256,8 @@ function View() {
       return <Profile key={current.id} />;
     case "clusters":
       return <Clusters />;
+    case "checkpoints":
+      return <Checkpoints key={current.id} />;
   }
 }
 

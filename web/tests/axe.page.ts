@@ -77,6 +77,7 @@ it.each(
       "data?",
       "clusters?",
       "profile?",
+      "checkpoints?",
     ].map((view) => `${view}theme=${theme}`),
   ),
 )("%s has no finding", async (hash) => {

@@ -14,13 +14,21 @@ struct Suite {
     name: &'static str,
     package: &'static str,
     test: &'static str,
+    /// Which of its tests, where others are in the same program.
+    only: &'static str,
 }
 
-const SUITES: [Suite; 4] = [
-    Suite { name: "damage", package: "meikyo-recording", test: "damage" },
-    Suite { name: "schedules", package: "meikyo-transport", test: "schedules" },
-    Suite { name: "generations", package: "meikyo-checkpoint", test: "schedules" },
-    Suite { name: "afar", package: "meikyo-cli", test: "afar" },
+const SUITES: [Suite; 5] = [
+    Suite { name: "damage", package: "meikyo-recording", test: "damage", only: "" },
+    Suite { name: "schedules", package: "meikyo-transport", test: "schedules", only: "" },
+    Suite { name: "generations", package: "meikyo-checkpoint", test: "schedules", only: "" },
+    Suite { name: "afar", package: "meikyo-cli", test: "afar", only: "" },
+    Suite {
+        name: "as-is",
+        package: "meikyo-cli",
+        test: "system",
+        only: "checkpoint_cycles::whatever_is_killed_at_any_moment",
+    },
 ];
 
 /// What was asked for.
@@ -54,6 +62,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
             suite.test,
             "--",
             "--nocapture",
+            suite.only,
         ];
         let mut program = cargo(root, &words).env("MEIKYO_SOAK_SECONDS", &wish.seconds.to_string());
         if let Some(seed) = wish.seed {

@@ -42,6 +42,9 @@ const PLACES: u64 = 64;
 /// When there are too few places, there are made so many parts of them more.
 const SPARE_PART: u64 = 16;
 
+/// What directories of CRIU's images are called, before the number of the first process.
+pub const IMAGES: &str = "tree-";
+
 /// Octets that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -119,7 +122,7 @@ pub enum BundleError {
     Large,
 }
 
-/// Makes a bundle of all files, directories and pipes of a directory, but logs; pages that one before had keep their places.
+/// Makes a bundle of all files, directories and pipes of a directory, but CRIU's logs; pages that one before had keep their places.
 ///
 /// # Errors
 /// When one cannot be read, or the bundle not written.
@@ -215,13 +218,24 @@ pub fn copy_all(from: &Path, to: &Path) -> Result<(), BundleError> {
             Content::Directory => make(&path, entry.mode)?,
             Content::Fifo => make_fifo(&path, entry.mode)?,
             Content::File { .. } => {
-                let copied = fs::copy(from.join(&entry.path), &path);
-                copied.map_err(|source| BundleError::File { path: path.clone(), source })?;
+                copy_file(&from.join(&entry.path), &path)?;
+                continue;
             }
         }
         same_owner(&path, entry.mode, entry.owner)?;
     }
     Ok(())
+}
+
+/// Makes a file like another one, with its owner; one that is there gets its content, and stays the same file.
+///
+/// # Errors
+/// When one cannot be read or written.
+pub fn copy_file(from: &Path, to: &Path) -> Result<(), BundleError> {
+    let failed = |source| BundleError::File { path: to.to_owned(), source };
+    fs::copy(from, to).map_err(failed)?;
+    let data = fs::metadata(from).map_err(failed)?;
+    same_owner(to, data.mode() & 0o7777, (data.uid(), data.gid()))
 }
 
 fn make(path: &Path, mode: u32) -> Result<(), BundleError> {
@@ -261,7 +275,7 @@ fn collect(from: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), Bu
     for name in names {
         let path = below.join(&name);
         let data = fs::symlink_metadata(from.join(&path)).map_err(failed)?;
-        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        let is_log = is_log(&path);
         let content = if data.is_dir() {
             Content::Directory
         } else if data.file_type().is_fifo() {
@@ -284,6 +298,13 @@ fn collect(from: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), Bu
         }
     }
     Ok(())
+}
+
+/// Whether a file is what CRIU has said beside its images.
+fn is_log(path: &Path) -> bool {
+    let is_images = |part: Component<'_>| part.as_os_str().to_string_lossy().starts_with(IMAGES);
+    path.components().next().is_some_and(is_images)
+        && path.extension().is_some_and(|extension| extension == "log")
 }
 
 /// Gives all pages their places: those that they had, or the first that are free.
@@ -575,6 +596,7 @@ mod tests {
             .expect("it is ours");
         make_fifo(&from.join("memory/pipe"), 0o600).expect("a pipe");
         fs::write(from.join("tree-7/dump.log"), "said").expect("room");
+        fs::write(from.join("memory/of-the-program.log"), "kept").expect("room");
         let facts = Facts { roots: vec![7], last: 9, written: Vec::new() };
         let table = pack(&from, facts.clone(), None, &path(&home, "image")).expect("it is packed");
         assert_eq!(

@@ -7,8 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
 
 use meikyo_units::{Nanos, SimTime};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::{Deserialize, Serialize};
 
 use super::{Daemon, Input, LevelStatus};
@@ -289,9 +292,41 @@ pub enum AskError {
 /// # Errors
 /// When none answers.
 pub fn ask(directory: &Path, request: &Request) -> Result<Answer, AskError> {
-    let path = directory.join(SOCKET);
+    ask_at(&directory.join(SOCKET), request, |path| UnixStream::connect(path))
+}
+
+/// Asks the daemon whose directory this is, and waits no longer than `patience` for each part of its answer: it may have
+/// been stopped, and lets others wait then.
+///
+/// # Errors
+/// When none answers in that time.
+pub fn ask_within(
+    directory: &Path,
+    request: &Request,
+    patience: Duration,
+) -> Result<Answer, AskError> {
+    ask_at(&directory.join(SOCKET), request, |path| connect_within(path, patience))
+}
+
+/// Connects as [`UnixStream::connect`], which waits without end for one who has stopped to accept.
+fn connect_within(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    for timeout in [Timeout::Send, Timeout::Recv] {
+        set_socket_timeout(&socket, timeout, Some(patience))?;
+    }
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
+}
+
+fn ask_at(
+    path: &Path,
+    request: &Request,
+    connect: impl FnOnce(&Path) -> io::Result<UnixStream>,
+) -> Result<Answer, AskError> {
+    let path = path.to_owned();
     let unreachable = |source| AskError::Unreachable { path: path.clone(), source };
-    let mut socket = UnixStream::connect(&path).map_err(unreachable)?;
+    let mut socket = connect(&path).map_err(unreachable)?;
     let foreign = |source| AskError::Foreign { path: path.clone(), source };
     let mut line = serde_json::to_vec(request).map_err(foreign)?;
     line.push(b'\n');

@@ -37,6 +37,12 @@ pub enum What {
     NotDrained,
     /// A generation is not kept any more.
     Freed,
+    /// A spare has taken the place of a host that was lost.
+    Replaced,
+    /// All hosts have what they need to bring the program back.
+    Ready,
+    /// The program runs again.
+    RunsAgain,
 }
 
 impl What {
@@ -55,6 +61,9 @@ impl What {
             Self::Drained => "checkpoint_drained",
             Self::NotDrained => "checkpoint_not_drained",
             Self::Freed => "checkpoint_freed",
+            Self::Replaced => "checkpoint_replaced",
+            Self::Ready => "checkpoint_ready",
+            Self::RunsAgain => "checkpoint_runs_again",
         }
     }
 }

@@ -186,6 +186,11 @@ pub(crate) const USAGES: &[Usage] = &[
         "the program cannot be captured",
         &["meikyo checkpoint doctor -- mpiexec -n 4 ./solver"],
     ),
+    asks(
+        "checkpoint rehearse",
+        "the program cannot be captured",
+        &["meikyo checkpoint rehearse --kill node2 -- mpiexec -n 4 ./solver"],
+    ),
     done(
         "checkpoint daemon",
         &["meikyo checkpoint daemon --job job.toml --host node1 --directory /var/tmp/ckpt --found"],

@@ -3,6 +3,7 @@
 mod as_is;
 mod daemon;
 mod doctor;
+mod domains;
 mod inside;
 mod key;
 mod levels;
@@ -10,6 +11,7 @@ mod parts;
 mod plan;
 mod program;
 mod recorded;
+mod rehearse;
 pub(crate) mod role_names;
 pub(crate) mod roles;
 mod run;
@@ -41,6 +43,9 @@ enum What {
     Run(Box<run::RunArgs>),
     /// Capture a program once as `run --as-is` does, and say whether that is possible; exit 1 if not
     Doctor(doctor::DoctorArgs),
+    /// Lose a host of a program on purpose, and say how long it takes until it runs again on a spare; exit 1 if it cannot
+    /// be captured
+    Rehearse(rehearse::RehearseArgs),
     /// Run the daemon of one host until it is killed
     Daemon(Box<daemon::DaemonArgs>),
     /// Show the state of a daemon and its group; exit 1 if a host does not answer or this one is no
@@ -64,6 +69,7 @@ pub(crate) fn run(args: &CheckpointArgs) -> Result<Answer, Failure> {
         What::Key(args) => key::run(args),
         What::Run(args) => run::run(args),
         What::Doctor(args) => doctor::run(args),
+        What::Rehearse(args) => rehearse::run(args),
         What::Daemon(args) => daemon::run(args),
         What::Status(args) => status::run(args),
         What::Save(args) => program::save(args),

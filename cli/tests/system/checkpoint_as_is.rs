@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use meikyo_checkpoint::daemon::{Answer, Request, Status, ask_within};
+
 use crate::checkpoint_run::{PATIENCE, Running, Site, container, has, is_possible, kill, with};
 use crate::running::text;
 
@@ -14,7 +16,7 @@ use crate::running::text;
 const CELLS: &str = "5000";
 
 /// A CRIU that does here, as `./x` puts it into a folder, or the one that is installed.
-fn criu() -> Option<PathBuf> {
+pub(crate) fn criu() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criu/criu");
     let named = std::env::var_os("MEIKYO_CRIU").map(PathBuf::from);
     let path = named.or_else(|| own.exists().then_some(own)).unwrap_or_else(|| "criu".into());
@@ -35,40 +37,44 @@ const AS_ROOT: [(&str, &str); 3] = [
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
 ];
 
-/// A directory with a stencil in C that knows nothing of checkpoints.
-struct Stencil {
-    site: Site,
-    mpi: &'static str,
-    criu: String,
+/// A directory with programs in C that know nothing of checkpoints.
+pub(crate) struct Protected {
+    pub(crate) site: Site,
+    pub(crate) mpi: &'static str,
+    pub(crate) criu: String,
 }
 
-impl Stencil {
-    fn new(mpi: &'static str) -> Option<Self> {
+impl Protected {
+    /// With these programs of `examples/checkpoint`; nothing where the machine lacks something.
+    pub(crate) fn new(mpi: &'static str, programs: &[&str]) -> Option<Self> {
         if !is_possible() || !has(mpi) {
             return None;
         }
         let criu = criu()?.to_string_lossy().into_owned();
         let site = Site::new(None);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/checkpoint/stencil.c");
-        let output = Command::new(format!("mpicc.{mpi}"))
-            .args(["-O2", "-ffp-contract=off", "-o", "stencil"])
-            .arg(source)
-            .current_dir(site.home.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        for program in programs {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join(format!("../examples/checkpoint/{program}.c"));
+            let output = Command::new(format!("mpicc.{mpi}"))
+                .args(["-O2", "-ffp-contract=off", "-o", program])
+                .arg(source)
+                .current_dir(site.home.path())
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", text(&output));
+        }
         Some(Self { site, mpi, criu })
     }
 
-    fn command(&self, steps: u64, plate: &str) -> Vec<String> {
+    /// The stencil on a rank for each of three hosts.
+    fn stencil(&self, steps: u64, plate: &str) -> Vec<String> {
         let (launcher, steps) = (format!("mpiexec.{}", self.mpi), steps.to_string());
         let words = [&launcher, "-n", "3", "./stencil", CELLS, &steps, "2000", plate];
         words.map(str::to_owned).into()
     }
 
-    /// What the program says and computes without Meikyo, on this machine.
-    fn undisturbed(&self, steps: u64) -> (Vec<u8>, Vec<u8>) {
-        let command = self.command(steps, "undisturbed");
+    /// What a program says without Meikyo, on this machine.
+    pub(crate) fn undisturbed(&self, command: &[String]) -> Vec<u8> {
         let output = Command::new(&command[0])
             .args(&command[1..])
             .envs(AS_ROOT)
@@ -76,36 +82,60 @@ impl Stencil {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", text(&output));
-        (output.stdout, fs::read(self.site.path("undisturbed")).unwrap())
+        output.stdout
     }
 
-    fn run(&self, more: &[&str], command: &[String]) -> Running {
+    /// What the stencil says and computes without Meikyo.
+    fn undisturbed_stencil(&self, steps: u64) -> (Vec<u8>, Vec<u8>) {
+        let said = self.undisturbed(&self.stencil(steps, "undisturbed"));
+        (said, fs::read(self.site.path("undisturbed")).unwrap())
+    }
+
+    pub(crate) fn run(&self, more: &[&str], command: &[String]) -> Running {
         let mut arguments =
             vec!["run", "--as-is", "--local", "3", "--directory", "job", "--criu", &self.criu];
         arguments.extend(more);
         self.site.begin(&with(&arguments, command))
     }
 
-    /// The newest checkpoint that is committed, once it is a newer one than this.
-    fn newer_than(&self, step: u64, running: &mut Running) -> u64 {
+    /// Waits until something holds.
+    pub(crate) fn wait(&self, running: &mut Running, mut is_so: impl FnMut() -> bool) {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let hosts = fs::read_dir(self.site.path("job/disks")).into_iter().flatten().flatten();
-            let steps = hosts.filter_map(|host| {
-                let disk = format!("job/disks/{}", host.file_name().to_str()?);
-                self.site.status(&disk)["step"].as_u64()
-            });
-            if let Some(newest) = steps.max().filter(|newest| *newest > step) {
-                return newest;
-            }
-            assert!(running.0.try_wait().unwrap().is_none(), "it has ended: {}", self.site.said());
+        while !is_so() {
+            let ended = running.0.try_wait().unwrap();
+            assert!(ended.is_none(), "it has ended: {}", self.site.said());
             assert!(Instant::now() < deadline, "{}", self.site.said());
             std::thread::park_timeout(Duration::from_millis(20));
         }
     }
 
+    /// The newest checkpoint that is committed, as daemons say.
+    pub(crate) fn newest(&self) -> u64 {
+        self.statuses().iter().filter_map(|status| status.step).max().unwrap_or(0)
+    }
+
+    /// How the daemons stand that answer.
+    pub(crate) fn statuses(&self) -> Vec<Status> {
+        let hosts = fs::read_dir(self.site.path("job/disks")).into_iter().flatten().flatten();
+        let asked = |host: fs::DirEntry| {
+            let told = ask_within(&host.path(), &Request::Status, Duration::from_secs(1));
+            if let Ok(Answer::Status(status)) = told { Some(*status) } else { None }
+        };
+        hosts.filter_map(asked).collect()
+    }
+
+    /// The newest checkpoint that is committed, once it is a newer one than this.
+    pub(crate) fn newer_than(&self, step: u64, running: &mut Running) -> u64 {
+        let mut newest = 0;
+        self.wait(running, || {
+            newest = self.newest();
+            newest > step
+        });
+        newest
+    }
+
     /// Kills `run`, and waits until its hosts are gone: they end with whoever has made them.
-    fn kill_all(&self, running: &mut Running) {
+    pub(crate) fn kill_all(&self, running: &mut Running) {
         running.signal(rustix::process::Signal::KILL);
         let socket = self.site.path("job/sockets/node1");
         let deadline = Instant::now() + PATIENCE;
@@ -117,7 +147,7 @@ impl Stencil {
     /// Waits until the job has ended well, and compares what the program has said and computed.
     ///
     /// A program with Debian's MPICH has been seen to hang in `MPI_Finalize`, so that the end of such is not waited for.
-    fn ends_as(&self, mut running: Running, said: &[u8], plate: &[u8]) {
+    pub(crate) fn ends_as(&self, mut running: Running, said: &[u8], plate: &[u8]) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(ended) = running.0.try_wait().unwrap() {
@@ -139,27 +169,18 @@ impl Stencil {
 
 /// Hosts die in turn; each time a spare takes the place without a person.
 fn goes_on_on_spares(mpi: &'static str) {
-    let Some(stencil) = Stencil::new(mpi) else { return };
+    let Some(stencil) = Protected::new(mpi, &["stencil"]) else { return };
     let steps = 600;
-    let (said, plate) = stencil.undisturbed(steps);
-    let command = stencil.command(steps, "plate");
+    let (said, plate) = stencil.undisturbed_stencil(steps);
+    let command = stencil.stencil(steps, "plate");
     let mut running = stencil.run(&["--spares", "2", "--every", "300ms"], &command);
     let mut newest = 0;
     for host in ["node2", "node1"] {
         newest = stencil.newer_than(newest + 1, &mut running);
         let job = stencil.site.path("job");
         kill(container(&job, host));
-        let deadline = Instant::now() + PATIENCE;
         let told = format!("the host {host} is gone, and spare");
-        while !stencil.site.said().contains(&told) {
-            assert!(
-                running.0.try_wait().unwrap().is_none(),
-                "it has ended: {}",
-                stencil.site.said()
-            );
-            assert!(Instant::now() < deadline, "{}", stencil.site.said());
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
+        stencil.wait(&mut running, || stencil.site.said().contains(&told));
     }
     stencil.ends_as(running, &said, &plate);
     let told = stencil.site.said();
@@ -185,10 +206,10 @@ fn with_open_mpi_a_program_goes_on_as_it_is_on_spares() {
 
 /// All is killed at once, and a person brings it back, on other hosts and from an earlier checkpoint.
 fn is_brought_back(mpi: &'static str) {
-    let Some(stencil) = Stencil::new(mpi) else { return };
+    let Some(stencil) = Protected::new(mpi, &["stencil"]) else { return };
     let steps = 400;
-    let (said, plate) = stencil.undisturbed(steps);
-    let command = stencil.command(steps, "plate");
+    let (said, plate) = stencil.undisturbed_stencil(steps);
+    let command = stencil.stencil(steps, "plate");
     let mut running = stencil.run(&["--every", "300ms"], &command);
     stencil.newer_than(2, &mut running);
     stencil.kill_all(&mut running);
@@ -212,6 +233,89 @@ fn with_open_mpi_a_program_is_brought_back_as_it_is_on_other_hosts() {
     is_brought_back("openmpi");
 }
 
+/// What was drained goes on in a job that has nothing of the first.
+#[test]
+fn a_program_as_it_is_goes_on_from_the_shared_file_system() {
+    let Some(stencil) = Protected::new("openmpi", &["stencil"]) else { return };
+    let (_, plate) = stencil.undisturbed_stencil(400);
+    let command = stencil.stencil(400, "plate");
+    let drain = ["--every", "300ms", "--drain", "shared", "--drain-every", "200ms"];
+    fs::create_dir(stencil.site.path("shared")).unwrap();
+    let mut running = stencil.run(&drain, &command);
+    let output = stencil.site.path("job/output");
+    stencil.wait(&mut running, || fs::metadata(&output).is_ok_and(|data| data.len() > 0));
+    let newest = stencil.newest();
+    stencil.wait(&mut running, || {
+        let drained = |status: &Status| status.drained_step > Some(newest + 1);
+        stencil.statuses().iter().filter(|status| drained(status)).count() == 3
+    });
+    stencil.kill_all(&mut running);
+    fs::remove_dir_all(stencil.site.path("job")).unwrap();
+    let mut running = stencil.run(&["--resume", "shared"], &command);
+    let ended = running.0.wait().unwrap();
+    let told = stencil.site.said();
+    assert!(ended.success(), "{told}");
+    assert!(told.contains("which was copied to the shared file system"), "{told}");
+    assert!(told.contains("what the program said before is not in"), "{told}");
+    assert!(fs::read(stencil.site.path("plate")).unwrap() == plate, "another result");
+}
+
+/// Counts in a file that it changes in place by what stands there, and in one that it opens anew each time.
+const COUNTS_ON: &str = "
+open('table', 'wb').write(b'     0')
+table = open('table', 'r+b', buffering=0)
+for count in range(400):
+    table.seek(0)
+    before = int(table.read(6))
+    table.seek(0)
+    table.write(b'%6d' % (before + 1))
+    open('anew', 'ab').write(b'%d\\n' % count)
+    if count == 390:
+        open('anew-late', 'ab').write(b'late')
+    sum(range(400_000))
+";
+
+#[test]
+fn files_are_saved_by_choice() {
+    if !is_possible() {
+        return;
+    }
+    let Some(criu) = criu() else { return };
+    let (site, criu) = (Site::new(None), criu.to_string_lossy().into_owned());
+    let counts = Protected { site, mpi: "none", criu };
+    fs::write(counts.site.path("counts.py"), COUNTS_ON).unwrap();
+    let command = ["/usr/bin/python3", "counts.py"].map(str::to_owned);
+    let save = ["--every", "200ms", "--save-files", "table", "--save-files", "anew*"];
+    let mut running = counts.run(&save, &command);
+    counts.newer_than(1, &mut running);
+    let lines = || fs::read_to_string(counts.site.path("anew")).unwrap().lines().count();
+    let at = lines();
+    counts.wait(&mut running, || lines() > at + 2);
+    counts.kill_all(&mut running);
+    let ended = counts.site.output(&["restart", "--directory", "job"]);
+    let told = text(&ended);
+    assert!(ended.status.success(), "{told}");
+    assert!(!told.contains("is changed in place"), "{told}");
+    let counted: String = (0..400).map(|count| format!("{count}\n")).collect();
+    assert_eq!(fs::read_to_string(counts.site.path("anew")).unwrap(), counted);
+    assert_eq!(fs::read_to_string(counts.site.path("table")).unwrap(), "   400");
+    assert_eq!(fs::read_to_string(counts.site.path("anew-late")).unwrap(), "late");
+    let refused = counts.site.output(&[
+        "run",
+        "--as-is",
+        "--local",
+        "2",
+        "--directory",
+        "other",
+        "--save-files",
+        "../x",
+        "--",
+        "true",
+    ]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused).contains("is no pattern for files"), "{}", text(&refused));
+}
+
 /// Counts in a file that it opens to be changed, and in one that it appends to, and computes in between.
 const COUNTS: &str = "
 table, log = open('table', 'r+b', buffering=0), open('log', 'ab', buffering=0)
@@ -230,7 +334,7 @@ fn what_was_appended_is_taken_back_and_a_file_that_is_changed_in_place_is_named(
     }
     let Some(criu) = criu() else { return };
     let (site, criu) = (Site::new(None), criu.to_string_lossy().into_owned());
-    let stencil = Stencil { site, mpi: "none", criu };
+    let stencil = Protected { site, mpi: "none", criu };
     let site = &stencil.site;
     fs::write(site.path("counts.py"), COUNTS).unwrap();
     fs::write(site.path("table"), "       another line").unwrap();
@@ -292,8 +396,8 @@ fn what_cannot_be_captured_is_named_with_its_remedy() {
         "--every",
         "100ms",
     ];
-    let examined = |command: &[&str], code: i32, parts: &[&str]| {
-        let mut arguments = vec!["doctor", "--after", "500ms", "--criu", &criu, "--"];
+    let examined = |after: &str, command: &[&str], code: i32, parts: &[&str]| {
+        let mut arguments = vec!["doctor", "--after", after, "--criu", &criu, "--"];
         arguments.extend(command);
         let output = site.output(&arguments);
         assert_eq!(output.status.code(), Some(code), "{}", text(&output));
@@ -301,12 +405,13 @@ fn what_cannot_be_captured_is_named_with_its_remedy() {
         parts.iter().for_each(|part| assert!(said.contains(part), "{said}"));
     };
     examined(
+        "500ms",
         &["sleep", "1000"],
         0,
         &["CRIU 4.", "the program can be captured: ", "stood still for"],
     );
-    examined(&["python3", "attach.py"], 1, &["has shared memory of System V"]);
-    examined(&["false"], 2, &["has ended with 1 before it was captured", "--after"]);
+    examined("3s", &["python3", "attach.py"], 1, &["has shared memory of System V"]);
+    examined("500ms", &["false"], 2, &["has ended with 1 before it was captured", "--after"]);
     let command = ["python3", "attach.py"].map(str::to_owned);
     let mut running = site.begin(&with(&run, &command));
     let deadline = Instant::now() + PATIENCE;

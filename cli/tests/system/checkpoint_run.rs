@@ -192,6 +192,11 @@ pub(crate) fn with<'a>(arguments: &[&'a str], command: &'a [String]) -> Vec<&'a 
 
 /// The process on this machine that ends with the container of a host of a job.
 pub(crate) fn container(job: &Path, host: &str) -> rustix::process::Pid {
+    try_container(job, host).unwrap_or_else(|| panic!("{host} is not there"))
+}
+
+/// The same, where it may not be there.
+pub(crate) fn try_container(job: &Path, host: &str) -> Option<rustix::process::Pid> {
     let (name, socket) =
         (format!("\"name\":\"{host}\""), format!("\"socket\":\"{}", job.join("sockets").display()));
     let own = std::process::id();
@@ -203,8 +208,8 @@ pub(crate) fn container(job: &Path, host: &str) -> rustix::process::Pid {
     let numbers = fs::read_dir("/proc").unwrap().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     // The first of the two waits for the other.
-    let found = numbers.filter(is_it).min().unwrap_or_else(|| panic!("{host} is not there"));
-    rustix::process::Pid::from_raw(i32::try_from(found).unwrap()).unwrap()
+    let found = numbers.filter(is_it).min()?;
+    rustix::process::Pid::from_raw(i32::try_from(found).unwrap())
 }
 
 pub(crate) fn kill(process: rustix::process::Pid) {

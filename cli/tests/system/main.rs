@@ -6,6 +6,7 @@ mod bad_input;
 mod cached_rates;
 mod checkpoint;
 mod checkpoint_as_is;
+mod checkpoint_cycles;
 mod checkpoint_run;
 mod config;
 mod export;

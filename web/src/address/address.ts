@@ -11,7 +11,16 @@ import { type Bounds, formatWindow, parseWindow, type TimeWindow } from "../time
 import { foldNames, unfoldNames } from "../words/host_range.ts";
 import { wordsOf } from "./word.ts";
 
-export const VIEW_NAMES = ["cluster", "then", "device", "fabric", "data", "profile", "clusters"] as const;
+export const VIEW_NAMES = [
+  "cluster",
+  "then",
+  "device",
+  "fabric",
+  "data",
+  "profile",
+  "clusters",
+  "checkpoints",
+] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 export interface Quantity {

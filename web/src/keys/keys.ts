@@ -64,6 +64,7 @@ const VIEW_WORDS: Readonly<Record<ViewName, string>> = {
   data: "Data",
   profile: "Profile",
   clusters: "Clusters",
+  checkpoints: "Checkpoints",
 };
 
 export const KEYS: readonly Key[] = [

@@ -17,13 +17,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use meikyo_checkpoint::capture::criu::{Criu, CriuError};
+use meikyo_checkpoint::charter;
+use meikyo_checkpoint::daemon::{Happened, Observer, What};
 use meikyo_checkpoint::drain::Drained;
 use meikyo_checkpoint::interval::{Risk, daly};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, bytes_text, span_text};
 use meikyo_units::Nanos;
 
-use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED};
+use super::inside::{COPIED, DUMPED, HERE, READY, RESTORED, SAVED};
 use super::parts::{Halt, Parts, Stopped};
 use super::plan::DETECTION;
 use super::role_names::{BRING_BACK, CAPTURE};
@@ -42,6 +44,10 @@ const FIRST: Nanos = Nanos::from_secs(10);
 
 /// Captures are not more often.
 const EVERY_MIN: Nanos = Nanos::from_millis(100);
+
+/// TCP sends again what was dropped while the program stood still as long after that as it stood still, and so much later at
+/// most: one that stood still again before would not get on.
+const SENT_AGAIN: Nanos = Nanos::from_millis(400);
 
 /// What the program has said is passed on in such pieces.
 const PIECE_BYTES: usize = 64 << 10;
@@ -93,6 +99,17 @@ pub(super) fn carry_out(
     origin: Origin,
     drained: Option<&Drained>,
 ) -> Result<Answer, Failure> {
+    Ok(Answer::Exit(carry_on(site, first, origin, drained, None)?))
+}
+
+/// The same, with what is tried with it; the program's exit code.
+fn carry_on(
+    site: &mut Site,
+    first: &[String],
+    origin: Origin,
+    drained: Option<&Drained>,
+    mut trial: Option<&mut Trial>,
+) -> Result<u8, Failure> {
     let signals = signals::stream()?;
     signals.set_nonblocking(true)?;
     let (mut first, mut drained, mut origin) = (first, drained, origin);
@@ -101,11 +118,14 @@ pub(super) fn carry_out(
     }
     let mut lost_at = None;
     let mut shown: Option<[Shown; 2]> = None;
+    let mut observer = site.recorded.observer(OWN_NAME)?;
     loop {
         as_is(site).starts += 1;
-        let mut attempt = Attempt { shown: &mut shown, signals: &signals, lost_at, trial: None };
+        let (trial, observer_now) = (trial.as_deref_mut(), &mut observer);
+        let (shown, signals) = (&mut shown, &signals);
+        let mut attempt = Attempt { shown, signals, lost_at, trial, observer: observer_now };
         match attempt.carry_out(site, first, origin, drained)? {
-            Outcome::Ended(code) => return Ok(Answer::Exit(code)),
+            Outcome::Ended(code) => return Ok(code),
             Outcome::Lost(place, is_saved) => {
                 lost_at = Some(now());
                 let lost = site.hosts[place].name.clone();
@@ -121,6 +141,12 @@ pub(super) fn carry_out(
                 }
                 let spare = spares.remove(0);
                 output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
+                observer(recovering(
+                    What::Replaced,
+                    lost_at,
+                    None,
+                    format!("{spare} takes the place of {lost}"),
+                ));
                 site.hosts[place].name = spare;
                 (first, drained) = (&[], None);
                 origin = if is_saved { Origin::From(None) } else { Origin::Afresh };
@@ -133,34 +159,65 @@ pub(super) fn carry_out(
 ///
 /// What the program says is not shown.
 pub(super) fn examine(site: &mut Site) -> Result<Result<String, String>, Failure> {
-    let signals = signals::stream()?;
-    signals.set_nonblocking(true)?;
-    as_is(site).starts = 1;
-    let mut shown = None;
-    let mut trial = Trial::Awaited;
-    let mut attempt =
-        Attempt { shown: &mut shown, signals: &signals, lost_at: None, trial: Some(&mut trial) };
-    match attempt.carry_out(site, &["--found".to_owned()], Origin::Afresh, None)? {
-        Outcome::Lost(..) => Err(Failure::new("a container has ended")),
-        Outcome::Ended(code) => match trial {
-            Trial::Over(found) => Ok(found),
-            Trial::Awaited => {
-                let said = fs::read_to_string(site.path(ERRORS)).unwrap_or_default();
-                let last = said.lines().last().unwrap_or_default();
-                Err(Failure::new(format!(
-                    "the program has ended with {code} before it was captured: {last}"
-                ))
-                .hint("capture it earlier: --after SPAN"))
-            }
-        },
+    let mut trial = Trial { kill: None, captured: None };
+    let code =
+        carry_on(site, &FOUNDING.map(str::to_owned), Origin::Afresh, None, Some(&mut trial))?;
+    trial.captured.ok_or_else(|| ended_early(site, code, "it was captured"))
+}
+
+/// Starts a job, captures it, kills the host of a place, and ends the program once it runs again: how long that took, or
+/// why it cannot be captured.
+///
+/// What the program says is not shown.
+pub(super) fn rehearse(
+    site: &mut Site,
+    place: usize,
+) -> Result<Result<Rehearsed, String>, Failure> {
+    let mut trial = Trial { kill: Some(Kill { place, killed: None, times: None }), captured: None };
+    let code =
+        carry_on(site, &FOUNDING.map(str::to_owned), Origin::Afresh, None, Some(&mut trial))?;
+    match (trial.kill.and_then(|kill| kill.times), trial.captured) {
+        (Some(times), _) => Ok(Ok(times)),
+        (None, Some(Err(why))) => Ok(Err(why)),
+        (None, _) => Err(ended_early(site, code, "it ran again on a spare")),
     }
 }
 
-/// A capture that is only to show whether one is possible.
-enum Trial {
-    Awaited,
+/// What the daemons of a job that begins are told.
+const FOUNDING: [&str; 1] = ["--found"];
+
+fn ended_early(site: &Site, code: u8, what: &str) -> Failure {
+    let said = fs::read_to_string(site.path(ERRORS)).unwrap_or_default();
+    let last = said.lines().last().unwrap_or_default();
+    Failure::new(format!("the program has ended with {code} before {what}: {last}"))
+        .hint("capture it earlier: --after SPAN")
+}
+
+/// A program that is only run to see what becomes of it.
+struct Trial {
+    /// Who is killed once there is something to go on from; else the first capture is all that is wanted.
+    kill: Option<Kill>,
     /// What a checkpoint takes, or why there can be none.
-    Over(Result<String, String>),
+    captured: Option<Result<String, String>>,
+}
+
+struct Kill {
+    place: usize,
+    killed: Option<Instant>,
+    times: Option<Rehearsed>,
+}
+
+/// How long it took from the death of a host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rehearsed {
+    /// Until it was noticed.
+    pub(super) noticed: Nanos,
+    /// Until all hosts had what they bring back, the spare too.
+    pub(super) data: Nanos,
+    /// Until the program ran again.
+    pub(super) running: Nanos,
+    /// The checkpoint that it goes on from.
+    pub(super) step: u64,
 }
 
 fn as_is(site: &mut Site) -> &mut AsIs {
@@ -173,8 +230,30 @@ struct Attempt<'a> {
     signals: &'a UnixStream,
     /// When a host was lost that this one makes up for.
     lost_at: Option<Instant>,
-    /// What is found out, where nothing else is wanted.
+    /// What is tried, where the program is run for nothing else.
     trial: Option<&'a mut Trial>,
+    observer: &'a mut Observer,
+}
+
+/// Whoever runs a job is called so where it tells what happens.
+const OWN_NAME: &str = "run";
+
+/// Something on the way back after a host was lost, or all were.
+fn recovering(
+    what: What,
+    lost_at: Option<Instant>,
+    reached: Option<charter::Reached>,
+    text: String,
+) -> Happened {
+    let span = lost_at.map(|lost_at| nanos(lost_at.elapsed()));
+    Happened { what, generation: None, reached, cost: None, span, text }
+}
+
+/// How far a program has come that is brought back.
+struct BroughtBack {
+    step: u64,
+    /// When all hosts had what they need for it.
+    ready: Instant,
 }
 
 impl Attempt<'_> {
@@ -185,16 +264,27 @@ impl Attempt<'_> {
         origin: Origin,
         drained: Option<&Drained>,
     ) -> Result<Outcome, Failure> {
-        let mut job = Job::start(site, first)?;
         let mut reached = Reached { step: 0, is_saved: origin != Origin::Afresh };
+        let mut job = match Job::start(site, first) {
+            Ok(job) => job,
+            Err(Stopped::Trouble(Trouble::Lost(place))) => {
+                return Ok(Outcome::Lost(place, reached.is_saved));
+            }
+            Err(Stopped::Failure(failure)) => return Err(failure),
+            Err(Stopped::Trouble(_) | Stopped::Halt(_)) => {
+                return Err(Failure::new("a container has ended while it was started"));
+            }
+        };
         match self.go(&mut job, site, origin, drained, &mut reached) {
             Ok(code) => Ok(Outcome::Ended(code)),
-            Err(Stopped::Trouble(Trouble::Lost(place))) => {
-                Ok(Outcome::Lost(place, reached.is_saved))
-            }
+            Err(Stopped::Trouble(Trouble::Lost(place))) => Ok(lost(site, place, &reached)),
             Err(Stopped::Trouble(trouble)) => Err(job.explained(&trouble)),
             Err(Stopped::Halt(halt)) => Err(Failure::new(not_done(site, "brought back", &halt))),
-            Err(Stopped::Failure(failure)) => Err(failure),
+            // A host that is gone is the reason of much.
+            Err(Stopped::Failure(failure)) => match job.look_after() {
+                Err(Trouble::Lost(place)) => Ok(lost(site, place, &reached)),
+                _ => Err(failure),
+            },
         }
     }
 
@@ -225,12 +315,16 @@ impl Attempt<'_> {
                 }
             }
             Origin::From(generation) => {
-                reached.step = self.bring_back(job, site, generation)?;
+                let back = self.bring_back(job, site, generation)?;
+                reached.step = back.step;
                 let after = self.lost_at.map_or_else(String::new, after);
-                output::say(&format!(
-                    "the program goes on from checkpoint {}{after}",
-                    reached.step
-                ));
+                output::say(&format!("the program goes on from checkpoint {}{after}", back.step));
+                let text = format!("the program goes on from checkpoint {}", back.step);
+                let from = charter::Reached { run: start_of(site), step: back.step };
+                (self.observer)(recovering(What::RunsAgain, self.lost_at, Some(from), text));
+                if self.is_rehearsed(&back) {
+                    return Ok(0);
+                }
             }
         }
         self.watch(job, site, reached)
@@ -255,7 +349,7 @@ impl Attempt<'_> {
         job: &mut Job<'_>,
         site: &Site,
         generation: Option<u64>,
-    ) -> Result<u64, Stopped> {
+    ) -> Result<BroughtBack, Stopped> {
         forget_end(site)?;
         let mut arguments = part_arguments(site);
         if let Some(generation) = generation {
@@ -270,6 +364,10 @@ impl Attempt<'_> {
             return Err(failure.into());
         };
         let step = one.rsplit(' ').next().and_then(|step| step.parse().ok()).unwrap_or_default();
+        let ready = now();
+        let text = format!("all hosts have checkpoint {step}");
+        let reached = charter::Reached { run: start_of(site), step };
+        (self.observer)(recovering(What::Ready, self.lost_at, Some(reached), text));
         self.show(site);
         // Nobody answers for whom others do not know yet.
         job.carry(false)?;
@@ -277,7 +375,40 @@ impl Attempt<'_> {
         let restored = parts.await_all(RESTORED, WRITING, || job.look_after());
         job.carry(true)?;
         restored?;
-        Ok(step)
+        Ok(BroughtBack { step, ready })
+    }
+
+    /// Whether the program was to be brought back for nothing but to see how long it takes.
+    fn is_rehearsed(&mut self, back: &BroughtBack) -> bool {
+        let kill = self.trial.as_mut().and_then(|trial| trial.kill.as_mut());
+        let Some((kill, lost_at)) = kill.zip(self.lost_at) else { return false };
+        let Some(killed) = kill.killed else { return false };
+        kill.times = Some(Rehearsed {
+            noticed: nanos(lost_at - killed),
+            data: nanos(back.ready - killed),
+            running: nanos(killed.elapsed()),
+            step: back.step,
+        });
+        true
+    }
+
+    /// Does what a program is tried for; whether that is all.
+    fn is_tried(&mut self, job: &mut Job<'_>, captures: &mut Captures, reached: &Reached) -> bool {
+        let Some(trial) = &mut self.trial else { return false };
+        if let Some(found) = captures.first.take() {
+            trial.captured = Some(found);
+        }
+        match (&mut trial.kill, &trial.captured) {
+            (_, None) => false,
+            (None, Some(_)) | (Some(_), Some(Err(_))) => true,
+            (Some(kill), Some(Ok(_))) => {
+                if reached.is_saved && kill.killed.is_none() {
+                    kill.killed = Some(now());
+                    job.end_host(kill.place);
+                }
+                false
+            }
+        }
     }
 
     /// What the program says from here on is passed on; what was shown before a host was lost is not shown again.
@@ -324,10 +455,7 @@ impl Attempt<'_> {
                 return Ok(code);
             }
             captures.turn(job, site, reached)?;
-            if let Some(trial) = &mut self.trial
-                && let Some(found) = captures.first.take()
-            {
-                **trial = Trial::Over(found);
+            if self.is_tried(job, &mut captures, reached) {
                 return Ok(0);
             }
             let mut raised = [0; 16];
@@ -374,6 +502,9 @@ fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
     let name = |place: &usize| site.hosts[*place].name.clone();
     match halt {
         Halt::Failed(place, why) => format!("the program is not {what} on {}: {why}", name(place)),
+        Halt::Ended(place) => {
+            format!("the program is not {what} on {}: whoever does it has ended", name(place))
+        }
         Halt::Late(places) => {
             let names: Vec<String> = places.iter().map(name).collect();
             format!("the program is not {what} in time on {}", names.join(", "))
@@ -384,7 +515,10 @@ fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
 fn part_arguments(site: &Site) -> Vec<String> {
     let criu = site.as_is.as_ref().map(|as_is| as_is.criu.to_string_lossy().into_owned());
     let disk = site.disk().to_string_lossy().into_owned();
-    vec!["--criu".to_owned(), criu.unwrap_or_default(), "--disk".to_owned(), disk]
+    let mut words = vec!["--criu".to_owned(), criu.unwrap_or_default(), "--disk".to_owned(), disk];
+    let files = site.as_is.iter().flat_map(|as_is| &as_is.save_files);
+    words.extend(files.map(|pattern| format!("--save-files={}", pattern.display())));
+    words
 }
 
 /// When the program is captured, and what becomes of it.
@@ -471,6 +605,7 @@ impl Captures {
             let (cost, restart, between_failures) = (stopped, DETECTION, self.between_failures);
             daly(&Risk { cost, restart, between_failures }).max(EVERY_MIN)
         });
+        let wait = wait.max(stopped + SENT_AGAIN);
         self.due = now() + wait.to_std();
         let cost = format!(
             "{} on all hosts, the program stood still for {}",
@@ -497,17 +632,34 @@ impl Captures {
     }
 }
 
+/// What is left when a host is lost: a checkpoint may have been committed since anybody looked.
+fn lost(site: &Site, place: usize, reached: &Reached) -> Outcome {
+    let others = site.hosts.iter().enumerate().filter(|(other, _)| *other != place);
+    let mut statuses = others.filter_map(|(_, host)| site.status(host));
+    let is_saved = reached.is_saved || statuses.any(|status| status.committed.is_some());
+    Outcome::Lost(place, is_saved)
+}
+
+/// Which start of the program this is.
+fn start_of(site: &Site) -> u64 {
+    site.as_is.as_ref().map_or(0, |as_is| as_is.starts)
+}
+
 /// Has all hosts write what they have of the program, and go on.
 fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> {
-    let run = site.as_is.as_ref().map_or(0, |as_is| as_is.starts);
     let mut arguments = part_arguments(site);
-    let numbers = ["--run".to_owned(), run.to_string(), "--step".to_owned(), step.to_string()];
+    let run = start_of(site).to_string();
+    let numbers = ["--run".to_owned(), run, "--step".to_owned(), step.to_string()];
     arguments.extend(numbers);
     let mut parts = Parts::start(site, CAPTURE, &arguments)?;
     parts.await_all(HERE, WRITING, || job.look_after())?;
     job.carry(false)?;
     parts.go_on();
-    let written = parts.await_all(DUMPED, WRITING, || job.look_after());
+    let mut written = parts.await_all(DUMPED, WRITING, || job.look_after());
+    if written.is_ok() && site.as_is.as_ref().is_some_and(|as_is| !as_is.save_files.is_empty()) {
+        parts.go_on();
+        written = parts.await_all(COPIED, WRITING, || job.look_after());
+    }
     job.carry(true)?;
     written?;
     parts.go_on();

@@ -10,7 +10,7 @@ use meikyo_units::Nanos;
 use serde_json::json;
 
 use super::as_is;
-use super::run::on_trial;
+use super::run::{Trial, on_trial};
 
 /// A program to be examined.
 #[derive(Debug, Args)]
@@ -37,8 +37,14 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Answer, Failure> {
     let criu = as_is::criu(&args.criu)?;
     let (major, minor) = Criu::new(&criu).version()?;
     let home = tempfile::tempdir()?;
-    let mut site =
-        on_trial(home.path(), criu.clone(), usize::from(args.local), args.after, &args.command)?;
+    let trial = Trial {
+        criu: criu.clone(),
+        hosts: args.local.into(),
+        spares: 0,
+        after: args.after,
+        command: &args.command,
+    };
+    let mut site = on_trial(home.path(), trial)?;
     let found = as_is::examine(&mut site)?;
     if args.json {
         output::print_json(&json!({

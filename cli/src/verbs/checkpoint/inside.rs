@@ -13,8 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use meikyo_checkpoint::capture::bundle::{self, Facts, Table};
+use meikyo_checkpoint::capture::bundle::{self, Facts, IMAGES, Table};
 use meikyo_checkpoint::capture::criu::{Criu, Standing};
+use meikyo_checkpoint::capture::files;
 use meikyo_checkpoint::capture::processes::{self, SHARED_MEMORY};
 use meikyo_checkpoint::daemon::{Answer as Told, AskError, Request, ask};
 use meikyo_console::failure::{self, Answer, Failure};
@@ -30,6 +31,9 @@ pub(super) const HERE: &str = "here";
 
 /// Everything is written, and the program stands still.
 pub(super) const DUMPED: &str = "dumped";
+
+/// Files that are saved by choice are copied, while all hosts stand still.
+pub(super) const COPIED: &str = "copied";
 
 /// The daemon has taken it: so many octets, and how long the program stood still.
 pub(super) const SAVED: &str = "saved";
@@ -93,6 +97,12 @@ pub(super) struct PartArgs {
     /// To bring back: this generation
     #[arg(long)]
     generation: Option<u64>,
+    /// Files that are part of what is captured
+    #[arg(long)]
+    save_files: Vec<PathBuf>,
+    /// This is the host that has them in its part
+    #[arg(long)]
+    first: bool,
 }
 
 /// Is the first process of a tree that is captured: it starts a program, takes in all that it leaves behind, and ends when
@@ -176,7 +186,12 @@ impl Lying {
     }
 
     fn images(&self, root: u32) -> PathBuf {
-        self.content.join(format!("tree-{root}"))
+        self.content.join(format!("{IMAGES}{root}"))
+    }
+
+    /// Files of the program that are saved by choice.
+    fn files(&self) -> PathBuf {
+        self.content.join("files")
     }
 
     fn memory(&self) -> PathBuf {
@@ -255,7 +270,14 @@ fn captured(args: &PartArgs) -> Result<(), Failure> {
     };
     bundle::copy_all(Path::new(SHARED_MEMORY), &lying.memory())?;
     say(DUMPED)?;
-    let is_kept = is_told_on()?;
+    let mut is_kept = is_told_on()?;
+    if is_kept && !args.save_files.is_empty() {
+        if args.first {
+            files::save(&args.save_files, &lying.files())?;
+        }
+        say(COPIED)?;
+        is_kept = is_told_on()?;
+    }
     standing.into_iter().try_for_each(|standing: Standing| standing.go_on(is_kept))?;
     let stopped = begun.elapsed();
     if !is_kept {
@@ -301,8 +323,28 @@ fn brought_back(args: &PartArgs) -> Result<(), Failure> {
         if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
     }
     bundle::copy_all(&lying.memory(), Path::new(SHARED_MEMORY))?;
-    for file in &table.facts.written {
-        cut_off(file)?;
+    if args.first {
+        files::bring_back(&args.save_files, &lying.files())?;
+    }
+    let job = args.disk.parent().unwrap_or(Path::new("/"));
+    let own = [job.join(OUTPUT), job.join(ERRORS)];
+    let written = table.facts.written.iter();
+    for file in written.filter(|file| !files::is_chosen(&args.save_files, &file.path)) {
+        if own.contains(&file.path) {
+            begin_again(file)?;
+        } else if [OUTPUT, ERRORS].iter().any(|name| file.path.ends_with(name))
+            && !file.path.exists()
+        {
+            let path = file.path.display();
+            return Err(Failure::new(format!(
+                "the program writes to `{path}`, which is not there"
+            ))
+            .hint(
+                "a program that was captured as it is goes on in a job of the same --directory",
+            ));
+        } else {
+            cut_off(file)?;
+        }
     }
     say(&format!("{READY} {generation} {run} {step}"))?;
     if !is_told_on()? {
@@ -338,6 +380,18 @@ fn fetched(args: &PartArgs, image: &Path) -> Result<(u64, u64, u64), Failure> {
     }
 }
 
+/// Takes back what the program has said since. What it said before may be gone with the disk that the job had.
+fn begin_again(file: &processes::Written) -> Result<(), Failure> {
+    let own = OpenOptions::new().create(true).truncate(false).write(true).open(&file.path)?;
+    if own.metadata()?.len() < file.bytes {
+        say(&format!(
+            "{NOTED} what the program said before is not in `{}` any more",
+            file.path.display()
+        ))?;
+    }
+    Ok(own.set_len(file.bytes)?)
+}
+
 /// Takes back what was written to a file since.
 fn cut_off(file: &processes::Written) -> Result<(), Failure> {
     let path = file.path.display();
@@ -357,7 +411,7 @@ fn cut_off(file: &processes::Written) -> Result<(), Failure> {
     }
     if !file.is_appended {
         say(&format!(
-            "{NOTED} `{path}` is changed in place: what was written into it since the checkpoint stays"
+            "{NOTED} `{path}` is changed in place: what was written into it since the checkpoint stays (run --save-files saves such)"
         ))?;
     }
     OpenOptions::new().write(true).open(&file.path)?.set_len(file.bytes)?;

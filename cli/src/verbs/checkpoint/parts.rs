@@ -12,7 +12,7 @@ use meikyo_console::output;
 
 use super::inside::{FAILED, NOTED, ON};
 use super::site::Site;
-use super::watch::{LOOK_AGAIN, Trouble, now, spawned};
+use super::watch::{CAUSE, LOOK_AGAIN, Trouble, now, spawned};
 
 /// Whoever gives up has so long for it.
 const GIVING_UP: Duration = Duration::from_secs(10);
@@ -39,6 +39,8 @@ pub(super) struct Parts {
 pub(super) enum Halt {
     /// This one says why.
     Failed(usize, String),
+    /// This one has ended without a word.
+    Ended(usize),
     /// These have said nothing in time.
     Late(Vec<usize>),
 }
@@ -86,6 +88,9 @@ impl Parts {
         for (place, host) in site.hosts.iter().enumerate() {
             let mut words = Site::role_words(role);
             words.extend(arguments.iter().cloned());
+            if place == 0 {
+                words.push("--first".to_owned());
+            }
             let mut command = site.meikyo(host, &words)?;
             let log =
                 OpenOptions::new().create(true).append(true).open(site.capture_log_of(host))?;
@@ -109,7 +114,7 @@ impl Parts {
                 if self.got[place].is_some() {
                     continue;
                 }
-                return Some(Err(Halt::Failed(place, "it has ended".to_owned())));
+                return Some(Err(Halt::Ended(place)));
             };
             let (said, behind) = line.split_once(' ').unwrap_or((&line, ""));
             if said == word {
@@ -136,9 +141,15 @@ impl Parts {
         let deadline: Instant = now() + patience;
         loop {
             if let Some(all) = self.poll(word) {
-                if all.is_err() {
-                    // A host that is gone is the reason.
+                // A host that is gone is the reason, and what is seen first is not always that.
+                let cause = if let Err(Halt::Ended(_)) = all { CAUSE } else { Duration::ZERO };
+                let deadline = now() + cause;
+                while all.is_err() {
                     look()?;
+                    if now() >= deadline {
+                        break;
+                    }
+                    thread::park_timeout(LOOK_AGAIN / 10);
                 }
                 return Ok(all?);
             }

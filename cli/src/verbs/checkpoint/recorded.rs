@@ -16,6 +16,7 @@ use meikyo_transport::limits::SpoolLimits;
 use meikyo_transport::shell::Uplink;
 use meikyo_transport::wire::Declared;
 use meikyo_units::{Nanos, WallTime};
+use serde::{Deserialize, Serialize};
 
 use crate::receiver;
 use crate::this_host::ROOTS;
@@ -29,7 +30,7 @@ meikyo_recording::table! {
         titled("Checkpoints"), timed("when it happened");
     HOST: Symbol, Label, "host", "name of the host in the job's file";
     EVENT: Symbol, Label, "event",
-        "checkpoint_ and opened, prepared, committed, aborted, host_lost, rebuilt, damaged, lost, stalled, drained, not_drained or freed";
+        "checkpoint_ and opened, prepared, committed, aborted, host_lost, rebuilt, damaged, lost, stalled, drained, not_drained, freed, replaced, ready or runs_again; the last three with the host `run`";
     GENERATION: u64, Detail, "generation", "number of the checkpoint; null where it concerns none";
     RUN: u64, Detail, "run", "which start of the program; null where it is not known";
     STEP: u64, Detail, "step", "the program's own number of what it had reached; null where it is not known";
@@ -41,13 +42,13 @@ meikyo_recording::table! {
     STOP_NS: u64, Detail, "stop_ns", "how long the program stood still on this host; null where it is not known",
         in_unit(Unit::Nanoseconds);
     DURATION_NS: u64, Detail, "duration_ns",
-        "from begin to end of the whole group for committed and aborted, this host's own work for prepared and rebuilt",
+        "from begin to end of the whole group for committed and aborted, this host's own work for prepared and rebuilt, since the loss of a host was noticed for replaced, ready and runs_again",
         in_unit(Unit::Nanoseconds);
     TEXT: Text, Gauge, "text", "for people";
 }
 
 /// Where events of checkpoints go.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 pub(crate) struct RecordedArgs {
     /// Write what happens to checkpoints into this recording on this host; an existing one is continued
     #[arg(long = "out", value_name = "DIR", conflicts_with = "server")]
@@ -84,6 +85,34 @@ fn tables() -> Vec<TableSchema> {
 }
 
 impl RecordedArgs {
+    /// Whether rows go to a server.
+    pub(super) const fn is_afar(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The same for daemons that run in other directories.
+    pub(super) fn absolute(&self) -> Result<Self, Failure> {
+        let absolute = |path: &PathBuf| std::path::absolute(path);
+        Ok(Self {
+            recording: self.recording.as_ref().map(absolute).transpose()?,
+            token_file: self.token_file.as_ref().map(absolute).transpose()?,
+            ..self.clone()
+        })
+    }
+
+    /// As they are given to a daemon.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let named = [
+            ("--out", self.recording.as_ref().map(text)),
+            ("--server", self.server.clone()),
+            ("--token-file", self.token_file.as_ref().map(text)),
+            ("--tls-roots", self.server.as_ref().map(|_| text(&self.tls_roots))),
+        ];
+        let given = named.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
     /// Who is told of what happens on this host; nobody where nothing was asked for.
     pub(super) fn observer(&self, host: &str) -> Result<Observer, Failure> {
         let mut sink = match (&self.recording, &self.server) {

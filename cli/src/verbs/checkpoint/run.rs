@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use meikyo_checkpoint::drain::{self, Drained};
 use meikyo_checkpoint::geometry::{BLOCK_MAX, BLOCK_MIN};
 use meikyo_checkpoint::layout::{HOSTS_MAX, Layout, ParseSchemeError, Scheme};
-use meikyo_cluster::{DeviceKind, load, unfold};
+use meikyo_cluster::{Cluster, DeviceKind, load, unfold};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::Lan;
@@ -16,6 +16,8 @@ use meikyo_units::{Bytes, Nanos};
 
 use super::as_is::{self, Origin};
 use super::daemon::Limits;
+use super::domains::Domains;
+use super::recorded::RecordedArgs;
 use super::site::{AsIs, Host, Site, Way};
 use super::watch;
 use crate::verbs::config;
@@ -31,6 +33,9 @@ const PORT: u16 = 7_272;
 
 /// With fewer hosts, those that are left when one is lost are not most of the group.
 const HOSTS_WITH_SPARES: usize = 3;
+
+/// How long a host may be silent where nothing else is said.
+const REPLACE_AFTER: Nanos = Nanos::from_secs(5);
 
 /// Where a program runs, and how it is protected.
 #[derive(Debug, Args)]
@@ -77,8 +82,17 @@ pub(crate) struct RunArgs {
     /// Hosts that stand ready: one takes the place of every host that is lost, and the program goes on there
     #[arg(long, value_name = "N", default_value_t = 0, requires = "as_is")]
     spares: usize,
+    /// A host that the others have not heard of for so long is replaced by a spare; one that answers before goes on
+    #[arg(long, value_name = "SPAN", default_value_t = REPLACE_AFTER, requires = "as_is")]
+    replace_after: Nanos,
+    /// Make the files that match part of every checkpoint: those that are changed in place, or opened anew each time;
+    /// as table or 'results/*.out', below this directory or absolute, may be given several times
+    #[arg(long, value_name = "PATTERN", requires = "as_is")]
+    save_files: Vec<PathBuf>,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    recorded: RecordedArgs,
     /// The program, as it is started on the first host: mpiexec finds the others
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -90,6 +104,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
         return Err(Failure::new("only containers of this machine are captured as they are")
             .hint("--local N in place of --cluster; a program with libmeikyo_checkpoint runs on hosts, without --as-is"));
     }
+    if args.local.is_some() && args.recorded.is_afar() {
+        return Err(Failure::new("containers reach nothing but each other, and no server")
+            .hint("--out DIR writes a recording here; `meikyo serve DIR` shows it"));
+    }
     let directory = std::path::absolute(&args.directory)?;
     if Site::read(&directory).is_ok() {
         return Err(Failure::new(format!("`{}` has a job already", directory.display())).hint(
@@ -99,25 +117,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
             ),
         ));
     }
-    let (way, hosts) = match (&args.cluster, args.local) {
-        (Some(path), _) => {
-            let program = args.ssh.split_whitespace().map(str::to_owned).collect();
-            let cluster = std::path::absolute(path)?;
-            let hosts = of_cluster(&cluster, args.on.as_deref())?;
-            (Way::Ssh { program, cluster }, hosts)
-        }
-        (None, local) => {
-            if directory.starts_with("/dev/shm") {
-                return Err(Failure::new("every container has a `/dev/shm` of its own")
-                    .hint("name a directory elsewhere: --directory DIR"));
-            }
-            let names = (1..=local.unwrap_or(0)).map(|number| format!("node{number}"));
-            (Way::Local, containers(names.collect()))
-        }
-    };
-    let scheme = args.scheme.clone();
-    let scheme = scheme.unwrap_or_else(|| if hosts.len() == 2 { "partner" } else { "ring" }.into());
-    check(hosts.len(), &scheme, args.block)?;
+    let (way, hosts, domains) = hosts_of(args, &directory)?;
+    let scheme = scheme_of(args.scheme.as_deref(), hosts.len());
+    let layout = check(hosts.len(), &scheme, args.block)?;
+    tell_fatal(&domains, &layout, &hosts, &scheme);
     let every = args
         .every
         .map(|every| ("MEIKYO_CHECKPOINT_EVERY".to_owned(), every.as_secs_f64().to_string()));
@@ -133,6 +136,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
         port: args.port,
         hosts,
         limits: args.limits.arguments(),
+        recorded: args.recorded.absolute()?,
         environment: environment.collect(),
         work: std::env::current_dir()?,
         command: args.command.clone(),
@@ -152,35 +156,75 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
     as_is::carry_out(&mut site, &first, origin, drained.as_ref())
 }
 
-/// A job of containers that is only there to see whether its program can be captured.
-pub(super) fn on_trial(
-    directory: &Path,
-    criu: PathBuf,
-    hosts: usize,
-    after: Nanos,
-    command: &[String],
-) -> Result<Site, Failure> {
-    let hosts = containers((1..=hosts).map(|number| format!("node{number}")).collect());
-    let as_is = AsIs {
-        criu,
-        every: Some(after),
-        between_failures: after,
-        names: hosts.iter().map(|host| host.name.clone()).collect(),
-        spares: Vec::new(),
-        starts: 0,
+/// Where a job runs that is begun, and what of its hosts fails together.
+fn hosts_of(args: &RunArgs, directory: &Path) -> Result<(Way, Vec<Host>, Domains), Failure> {
+    let Some(path) = &args.cluster else {
+        if directory.starts_with("/dev/shm") {
+            return Err(Failure::new("every container has a `/dev/shm` of its own")
+                .hint("name a directory elsewhere: --directory DIR"));
+        }
+        let names = (1..=args.local.unwrap_or(0)).map(|number| format!("node{number}"));
+        return Ok((Way::Local, containers(names.collect()), Domains::default()));
     };
+    let program = args.ssh.split_whitespace().map(str::to_owned).collect();
+    let path = std::path::absolute(path)?;
+    let cluster = read_cluster(&path)?;
+    let domains = Domains::of(&cluster);
+    let hosts = domains.spread(of_cluster(&cluster, args.on.as_deref())?, |host| &host.name);
+    Ok((Way::Ssh { program, cluster: path }, hosts, domains))
+}
+
+/// Says which racks and switches may not be lost.
+fn tell_fatal(domains: &Domains, layout: &Layout, hosts: &[Host], scheme: &str) {
+    let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let fatal = domains.fatal(layout, &names);
+    if !fatal.is_empty() {
+        output::say(&format!(
+            "{scheme} does not survive the loss of {}: take --scheme partner or rs2 to rs8, or hosts of more racks",
+            fatal.join(", ")
+        ));
+    }
+}
+
+/// A program that is only run to see what becomes of it.
+pub(super) struct Trial<'a> {
+    pub(super) criu: PathBuf,
+    /// Containers that it runs on, and others that stand ready.
+    pub(super) hosts: usize,
+    pub(super) spares: usize,
+    /// When it is captured.
+    pub(super) after: Nanos,
+    pub(super) command: &'a [String],
+}
+
+/// A job of containers in a directory for a while.
+pub(super) fn on_trial(directory: &Path, trial: Trial<'_>) -> Result<Site, Failure> {
+    let hosts = containers((1..=trial.hosts).map(|number| format!("node{number}")).collect());
+    let as_is = AsIs {
+        criu: trial.criu,
+        every: Some(trial.after),
+        between_failures: trial.after,
+        names: hosts.iter().map(|host| host.name.clone()).collect(),
+        spares: (1..=trial.spares).map(|number| format!("spare{number}")).collect(),
+        starts: 0,
+        save_files: Vec::new(),
+        replace_after: REPLACE_AFTER,
+    };
+    let scheme = scheme_of(None, hosts.len());
+    check(hosts.len(), &scheme, BLOCK)?;
     let mut site = Site {
         schema: Site::schema(),
         directory: directory.to_owned(),
         way: Way::Local,
-        scheme: "partner".to_owned(),
+        scheme,
         block: BLOCK,
         port: PORT,
         hosts,
         limits: Vec::new(),
+        recorded: RecordedArgs::default(),
         environment: Site::capturable(),
         work: std::env::current_dir()?,
-        command: command.to_vec(),
+        command: trial.command.to_vec(),
         as_is: Some(as_is),
     };
     site.settle_addresses();
@@ -205,7 +249,19 @@ fn captured(args: &RunArgs, hosts: &[Host]) -> Result<AsIs, Failure> {
         names: hosts.iter().map(|host| host.name.clone()).collect(),
         spares: (1..=args.spares).map(|number| format!("spare{number}")).collect(),
         starts: 0,
+        save_files: args.save_files.iter().map(|path| pattern(path)).collect::<Result<_, _>>()?,
+        replace_after: args.replace_after,
     })
+}
+
+/// A pattern for files, as it is compared with absolute paths.
+fn pattern(path: &Path) -> Result<PathBuf, Failure> {
+    let has_steps = path.components().any(|part| part == Component::ParentDir);
+    if has_steps || path.to_str().is_none() {
+        return Err(Failure::new(format!("`{}` is no pattern for files", path.display()))
+            .hint("write it without `..`: --save-files 'results/*.out', or an absolute path"));
+    }
+    Ok(std::env::current_dir()?.join(path))
 }
 
 /// What an earlier job has drained.
@@ -237,7 +293,7 @@ pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
     if let Some(on) = again.on {
         let hosts = match &site.way {
             Way::Local => containers(named(on)?),
-            Way::Ssh { cluster, .. } => of_cluster(cluster, Some(on))?,
+            Way::Ssh { cluster, .. } => of_cluster(&read_cluster(cluster)?, Some(on))?,
         };
         site.hosts = replaced(&site.hosts, hosts)?;
     }
@@ -265,9 +321,12 @@ fn named(on: &str) -> Result<Vec<String>, Failure> {
     unfold(on).map_err(|error| Failure::new(error).hint("write for example --on node[1-3],node5"))
 }
 
-fn of_cluster(path: &Path, on: Option<&str>) -> Result<Vec<Host>, Failure> {
+fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     let check = format!("meikyo config check --cluster {}", path.display());
-    let cluster = load(path).map_err(|error| config::explained(error, check))?;
+    load(path).map_err(|error| config::explained(error, check))
+}
+
+fn of_cluster(cluster: &Cluster, on: Option<&str>) -> Result<Vec<Host>, Failure> {
     let hosts = cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host);
     let all: Vec<Host> = hosts
         .map(|device| Host { name: device.name.clone(), address: device.address.ip() })
@@ -276,7 +335,7 @@ fn of_cluster(path: &Path, on: Option<&str>) -> Result<Vec<Host>, Failure> {
     let of_name = |name: String| {
         let found = all.iter().find(|host| host.name == name).cloned();
         found.ok_or_else(|| {
-            Failure::new(format!("`{name}` is no host of {}", path.display()))
+            Failure::new(format!("`{name}` is no host of {}", cluster.path.display()))
                 .hint("`meikyo config show` lists them")
         })
     };
@@ -311,7 +370,12 @@ fn replaced(before: &[Host], hosts: Vec<Host>) -> Result<Vec<Host>, Failure> {
     before.iter().map(at).collect::<Option<Vec<_>>>().ok_or_else(|| Failure::new("a place is left"))
 }
 
-fn check(hosts: usize, scheme: &str, block: Bytes) -> Result<(), Failure> {
+/// How hosts protect each other, where it is not said.
+fn scheme_of(named: Option<&str>, hosts: usize) -> String {
+    named.unwrap_or(if hosts == 2 { "partner" } else { "ring" }).to_owned()
+}
+
+fn check(hosts: usize, scheme: &str, block: Bytes) -> Result<Layout, Failure> {
     if !(2..=HOSTS_MAX).contains(&hosts) {
         return Err(Failure::new(format!("a group of {hosts} hosts is not possible"))
             .hint(format!("name 2 to {HOSTS_MAX} of them: --on node[1-8], or --local 4")));
@@ -321,13 +385,13 @@ fn check(hosts: usize, scheme: &str, block: Bytes) -> Result<(), Failure> {
             .hint("take another scheme, as --scheme ring, or other hosts")
     };
     let scheme: Scheme = scheme.parse().map_err(|error: ParseSchemeError| possible(&error))?;
-    Layout::new(scheme, hosts).map_err(|error| possible(&error))?;
+    let layout = Layout::new(scheme, hosts).map_err(|error| possible(&error))?;
     let (least, most) = (u64::from(BLOCK_MIN), u64::from(BLOCK_MAX));
     if !(least..=most).contains(&block.get()) || !block.get().is_multiple_of(least) {
         return Err(Failure::new(format!("blocks of {block} are not possible"))
             .hint("give a multiple of 64B, up to 4MiB: --block 256KiB"));
     }
-    Ok(())
+    Ok(layout)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use meikyo_checkpoint::daemon::Status;
 use meikyo_checkpoint::tls::JobKey;
@@ -15,6 +16,7 @@ use meikyo_spaces::Lan;
 use meikyo_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use super::recorded::RecordedArgs;
 use super::role_names as roles;
 
 /// What is written down.
@@ -78,6 +80,9 @@ pub(super) const LAST_PROCESS: &str = "/proc/sys/kernel/ns_last_pid";
 /// come so far.
 const PROCESSES_BELOW: u32 = 10_000;
 
+/// A daemon in a container answers in this time, or not at all.
+const ANSWERING: Duration = Duration::from_secs(1);
+
 /// A host of the job, at its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Host {
@@ -110,6 +115,11 @@ pub(super) struct AsIs {
     pub(super) spares: Vec<String>,
     /// How often the program was started or brought back.
     pub(super) starts: u64,
+    /// Files that are part of every checkpoint, by absolute patterns.
+    #[serde(default)]
+    pub(super) save_files: Vec<PathBuf>,
+    /// A host that the others have not heard of for so long is replaced by a spare.
+    pub(super) replace_after: Nanos,
 }
 
 /// A job as it was started.
@@ -126,6 +136,9 @@ pub(super) struct Site {
     pub(super) hosts: Vec<Host>,
     /// What daemons are limited to.
     pub(super) limits: Vec<String>,
+    /// Where what happens is written to.
+    #[serde(default)]
+    pub(super) recorded: RecordedArgs,
     /// What the program is told beside.
     pub(super) environment: Vec<(String, String)>,
     /// The directory in which the program is started.
@@ -495,9 +508,9 @@ impl Site {
 
     /// How the daemon of a host stands; nothing while it does not answer.
     pub(super) fn status(&self, host: &Host) -> Option<Status> {
-        use meikyo_checkpoint::daemon::{Answer, Request, ask};
+        use meikyo_checkpoint::daemon::{Answer, Request, ask_within};
         if self.is_local() {
-            return match ask(&self.disk_of(host), &Request::Status) {
+            return match ask_within(&self.disk_of(host), &Request::Status, ANSWERING) {
                 Ok(Answer::Status(status)) => Some(*status),
                 _ => None,
             };

@@ -11,14 +11,18 @@ use meikyo_checkpoint::daemon::Status;
 use meikyo_checkpoint::drain::Drained;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
-use meikyo_spaces::{Container, ContainerOptions, Lan, process};
+use meikyo_spaces::{Container, ContainerError, ContainerOptions, Lan, process};
 
+use super::parts::Stopped;
 use super::role_names::{self as roles, UNREACHED};
 use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
 use crate::signals;
 
 /// Between two looks at what runs.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Between two questions to a daemon whom it hears.
+const HEAR_AGAIN: Duration = Duration::from_millis(200);
 
 /// Daemons have met so long after they were started.
 const MEETING: Duration = Duration::from_secs(60);
@@ -50,6 +54,16 @@ pub(super) struct Job<'a> {
     /// What joins them.
     network: Option<Lan>,
     daemons: Vec<Daemon>,
+    silence: Silence,
+}
+
+/// Which hosts of a program that is captured the others do not hear.
+struct Silence {
+    /// Who is asked.
+    asked: usize,
+    due: Instant,
+    /// By place, since when.
+    since: Vec<Option<Instant>>,
 }
 
 /// Why a job does not go on.
@@ -69,7 +83,16 @@ pub(super) fn carry_out(
     first: &[String],
     drained: Option<&Drained>,
 ) -> Result<Answer, Failure> {
-    let mut job = Job::start(site, first)?;
+    let mut job = match Job::start(site, first) {
+        Ok(job) => job,
+        Err(Stopped::Failure(failure)) => return Err(failure),
+        Err(Stopped::Trouble(_) | Stopped::Halt(_)) => {
+            return Err(Failure::new("a container has ended while it was started").hint(format!(
+                "meikyo checkpoint restart --directory {}",
+                site.directory.display()
+            )));
+        }
+    };
     job.meet().map_err(|trouble| job.explained(&trouble))?;
     if let Some(drained) = drained {
         job.resume(drained)?;
@@ -109,12 +132,13 @@ fn network(hosts: usize, links: usize) -> Result<Lan, Failure> {
 
 impl<'a> Job<'a> {
     /// Starts hosts and their daemons, these with arguments beside.
-    pub(super) fn start(site: &'a Site, first: &[String]) -> Result<Self, Failure> {
+    pub(super) fn start(site: &'a Site, first: &[String]) -> Result<Self, Stopped> {
         let links = if site.as_is.is_some() { LINKS } else { 1 };
         let network = if site.is_local() { Some(network(site.hosts.len(), links)?) } else { None };
         site.prepare()?;
         let (containers, daemons) = (Vec::new(), Vec::new());
-        let mut job = Self { site, containers, network, daemons };
+        let silence = Silence { asked: 0, due: now(), since: vec![None; site.hosts.len()] };
+        let mut job = Self { site, containers, network, daemons, silence };
         job.start_containers()?;
         for place in 0..site.hosts.len() {
             let daemon = job.start_daemon(place, first, 1)?;
@@ -135,7 +159,7 @@ impl<'a> Job<'a> {
         &self.site.hosts[place].name
     }
 
-    fn start_containers(&mut self) -> Result<(), Failure> {
+    fn start_containers(&mut self) -> Result<(), Stopped> {
         let Some(network) = &self.network else { return Ok(()) };
         let program = std::env::current_exe()?;
         let role = [roles::WORDS[0], roles::WORDS[1], roles::FIRST];
@@ -146,8 +170,12 @@ impl<'a> Job<'a> {
                 socket: self.site.socket_of(host),
                 binds: vec![(self.site.disk_of(host), self.site.disk())],
             };
-            let made = Container::start(&program, &role, network.space(place), &options)?;
-            self.containers.push(made);
+            match Container::start(&program, &role, network.space(place), &options) {
+                Ok(made) => self.containers.push(made),
+                // It was there, and was killed.
+                Err(ContainerError::Ended { .. }) => return Err(Trouble::Lost(place).into()),
+                Err(error) => return Err(Failure::from(error).into()),
+            }
         }
         Ok(())
     }
@@ -160,6 +188,7 @@ impl<'a> Job<'a> {
         words.extend([path(self.site.path(JOB)), "--host".into(), host.name.clone()]);
         words.extend(["--directory".into(), path(self.site.disk())]);
         words.extend(self.site.limits.iter().chain(more).cloned());
+        words.extend(self.site.recorded.arguments());
         let log = fs::File::create(self.site.log_of(host))?;
         let mut command = self.site.meikyo(host, &words)?;
         command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
@@ -243,7 +272,62 @@ impl<'a> Job<'a> {
                 self.start_daemon(place, &[], starts + 1).map_err(|_| Trouble::Lost(place))?;
             self.daemons[place] = again;
         }
-        Ok(())
+        self.hear()
+    }
+
+    /// Ends the container of a host, which is noticed as every other end of one.
+    pub(super) fn end_host(&mut self, place: usize) {
+        if let Some(container) = self.containers.get_mut(place) {
+            container.end();
+        }
+    }
+
+    /// Notices hosts that the others have not heard of for too long, where there is a spare for one. A host that was only
+    /// cut off or stopped for a while goes on.
+    fn hear(&mut self) -> Result<(), Trouble> {
+        let site = self.site;
+        let Some(as_is) = site.as_is.as_ref().filter(|as_is| !as_is.spares.is_empty()) else {
+            return Ok(());
+        };
+        let now = now();
+        let Silence { asked, due, since } = &mut self.silence;
+        if now < *due {
+            return Ok(());
+        }
+        *due = now + HEAR_AGAIN;
+        let status = site.status(&site.hosts[*asked]).filter(|status| status.is_member);
+        let is_dead = |word: &String| word == "dead";
+        // Whoever does not hear most of the others is cut off itself.
+        let status = status.filter(|status| {
+            2 * status.hosts.iter().filter(|word| !is_dead(word)).count() > status.hosts.len()
+        });
+        let Some(status) = status else {
+            *asked = (*asked + 1) % site.hosts.len();
+            return Ok(());
+        };
+        let patience = as_is.replace_after;
+        let mut lost = None;
+        for (place, (since, word)) in since.iter_mut().zip(&status.hosts).enumerate() {
+            let name = &site.hosts[place].name;
+            match *since {
+                None if is_dead(word) => {
+                    *since = Some(now);
+                    output::say(&format!(
+                        "the host {name} does not answer; it is replaced if that lasts for {patience}"
+                    ));
+                }
+                Some(_) if !is_dead(word) => {
+                    *since = None;
+                    output::say(&format!("the host {name} answers again"));
+                }
+                Some(began) if now - began > patience.to_std() => lost = Some(place),
+                _ => {}
+            }
+        }
+        let Some(place) = lost else { return Ok(()) };
+        // Nothing of it may go on beside the one that takes its place.
+        self.end_host(place);
+        Err(Trouble::Lost(place))
     }
 
     /// Whether a host is reached.
