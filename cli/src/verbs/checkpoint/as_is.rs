@@ -30,7 +30,7 @@ use super::parts::{Halt, Parts, Stopped};
 use super::plan::DETECTION;
 use super::role_names::{BRING_BACK, CAPTURE};
 use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site};
-use super::watch::{CAUSE, ENDING, Job, LOOK_AGAIN, Trouble, now};
+use super::watch::{CAUSE, ENDING, Job, LOOK_AGAIN, NotStarted, Trouble, now};
 use crate::signals;
 
 /// Hosts have so long until their processes stand still and are written, and to bring them back.
@@ -267,13 +267,8 @@ impl Attempt<'_> {
         let mut reached = Reached { step: 0, is_saved: origin != Origin::Afresh };
         let mut job = match Job::start(site, first) {
             Ok(job) => job,
-            Err(Stopped::Trouble(Trouble::Lost(place))) => {
-                return Ok(Outcome::Lost(place, reached.is_saved));
-            }
-            Err(Stopped::Failure(failure)) => return Err(failure),
-            Err(Stopped::Trouble(_) | Stopped::Halt(_)) => {
-                return Err(Failure::new("a container has ended while it was started"));
-            }
+            Err(NotStarted::Lost(place)) => return Ok(Outcome::Lost(place, reached.is_saved)),
+            Err(NotStarted::Failure(failure)) => return Err(failure),
         };
         match self.go(&mut job, site, origin, drained, &mut reached) {
             Ok(code) => Ok(Outcome::Ended(code)),

@@ -13,7 +13,6 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerError, ContainerOptions, Lan, process};
 
-use super::parts::Stopped;
 use super::role_names::{self as roles, UNREACHED};
 use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
 use crate::signals;
@@ -59,11 +58,25 @@ pub(super) struct Job<'a> {
 
 /// Which hosts of a program that is captured the others do not hear.
 struct Silence {
-    /// Who is asked.
+    /// The place of the host whose daemon tells it.
     asked: usize,
     due: Instant,
     /// By place, since when.
     since: Vec<Option<Instant>>,
+}
+
+/// Why a job is not there.
+pub(super) enum NotStarted {
+    /// The container of this place has ended already.
+    Lost(usize),
+    /// Something else.
+    Failure(Failure),
+}
+
+impl From<Failure> for NotStarted {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
 }
 
 /// Why a job does not go on.
@@ -85,8 +98,8 @@ pub(super) fn carry_out(
 ) -> Result<Answer, Failure> {
     let mut job = match Job::start(site, first) {
         Ok(job) => job,
-        Err(Stopped::Failure(failure)) => return Err(failure),
-        Err(Stopped::Trouble(_) | Stopped::Halt(_)) => {
+        Err(NotStarted::Failure(failure)) => return Err(failure),
+        Err(NotStarted::Lost(_)) => {
             return Err(Failure::new("a container has ended while it was started").hint(format!(
                 "meikyo checkpoint restart --directory {}",
                 site.directory.display()
@@ -132,7 +145,7 @@ fn network(hosts: usize, links: usize) -> Result<Lan, Failure> {
 
 impl<'a> Job<'a> {
     /// Starts hosts and their daemons, these with arguments beside.
-    pub(super) fn start(site: &'a Site, first: &[String]) -> Result<Self, Stopped> {
+    pub(super) fn start(site: &'a Site, first: &[String]) -> Result<Self, NotStarted> {
         let links = if site.as_is.is_some() { LINKS } else { 1 };
         let network = if site.is_local() { Some(network(site.hosts.len(), links)?) } else { None };
         site.prepare()?;
@@ -159,9 +172,9 @@ impl<'a> Job<'a> {
         &self.site.hosts[place].name
     }
 
-    fn start_containers(&mut self) -> Result<(), Stopped> {
+    fn start_containers(&mut self) -> Result<(), NotStarted> {
         let Some(network) = &self.network else { return Ok(()) };
-        let program = std::env::current_exe()?;
+        let program = std::env::current_exe().map_err(Failure::from)?;
         let role = [roles::WORDS[0], roles::WORDS[1], roles::FIRST];
         for (place, host) in self.site.hosts.iter().enumerate() {
             let options = ContainerOptions {
@@ -173,7 +186,7 @@ impl<'a> Job<'a> {
             match Container::start(&program, &role, network.space(place), &options) {
                 Ok(made) => self.containers.push(made),
                 // It was there, and was killed.
-                Err(ContainerError::Ended { .. }) => return Err(Trouble::Lost(place).into()),
+                Err(ContainerError::Ended { .. }) => return Err(NotStarted::Lost(place)),
                 Err(error) => return Err(Failure::from(error).into()),
             }
         }
