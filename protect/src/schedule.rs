@@ -90,8 +90,10 @@ mod tests {
 
     #[test]
     fn hosts_that_fail_more_often_are_protected_more_often() {
-        let group =
-            |hosts, hours| Group { hosts, between_failures: Nanos::from_secs(hours * 3_600) };
+        let group = |hosts: usize, hours: u64| Group {
+            hosts,
+            between_failures: Nanos::from_secs(hours * 3_600),
+        };
         // Young's sqrt(2 C M), of which Daly's differs by less than a hundredth where C is short.
         let cost = Nanos::from_millis(50);
         for (hosts, hours) in [(1, 8_760), (64, 8_760), (64, 24)] {
