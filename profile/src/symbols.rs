@@ -9,6 +9,8 @@ mod debug_files;
 mod files;
 pub mod perf_map;
 mod told;
+#[cfg(test)]
+mod tools;
 mod usual_names;
 
 pub use address_spaces::{AddressSpaces, MappedFile, Place, Process};

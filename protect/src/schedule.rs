@@ -90,16 +90,13 @@ mod tests {
 
     #[test]
     fn hosts_that_fail_more_often_are_protected_more_often() {
-        let group = |hosts: usize, hours: u64| Group {
-            hosts,
-            between_failures: Nanos::from_secs(hours * 3_600),
-        };
         // Young's sqrt(2 C M), of which Daly's differs by less than a hundredth where C is short.
-        let cost = Nanos::from_millis(50);
-        for (hosts, hours) in [(1, 8_760), (64, 8_760), (64, 24)] {
-            let young = (2.0 * 0.05 * hours as f64 * 3_600.0 / hosts as f64).sqrt();
-            let found = interval(group(hosts, hours), cost).as_secs_f64();
-            assert!((found / young - 1.0).abs() < 0.01, "{found} {young}");
+        for (hosts, failing_s, young_s) in
+            [(1, 31_536_000, 1_775.838), (64, 31_536_000, 221.979), (64, 86_400, 11.619)]
+        {
+            let group = Group { hosts, between_failures: Nanos::from_secs(failing_s) };
+            let found = interval(group, Nanos::from_millis(50)).as_secs_f64();
+            assert!((found / young_s - 1.0).abs() < 0.01, "{found} {young_s}");
         }
     }
 }

@@ -127,7 +127,7 @@ struct Space {
 }
 
 /// What samples that are alike have in common: the numbers of space and stack, and the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Same {
     space: u32,
     stack: u32,
@@ -247,7 +247,10 @@ impl Counted {
             passed.span = wider(wider(passed.span, from), until);
         }
         passed.seconds.join(&self.passed.seconds);
-        for (same, &count) in &self.counts {
+        // In an order that is the same whenever it is asked.
+        let mut counts: Vec<_> = self.counts.iter().collect();
+        counts.sort_unstable();
+        for (same, &count) in counts {
             let (Space { host, cpu, pid, .. }, time) = self.spaces[index(same.space)];
             let (stack, hash) = self.stacks.get(same.stack);
             let address = same.address;

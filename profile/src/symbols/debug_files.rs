@@ -5,7 +5,7 @@
 //! apart, and functions are called as `perf` calls them.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn version(facts: &Metadata) -> Version {
 #[derive(Debug)]
 pub(super) struct DebugFiles {
     directory: PathBuf,
-    usual: RefCell<HashMap<Version, Rc<UsualNames>>>,
+    usual: RefCell<BTreeMap<Version, Rc<UsualNames>>>,
 }
 
 impl DebugFiles {
@@ -163,13 +163,7 @@ pub(super) fn segments_of(file: &Regular) -> Option<Vec<Segment>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[expect(clippy::disallowed_methods, reason = "compiler and binutils are asked")]
-    fn run(command: &[&str]) -> String {
-        let output = std::process::Command::new(command[0]).args(&command[1..]).output().unwrap();
-        assert!(output.status.success(), "{command:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
+    use crate::symbols::tools::run;
 
     #[test]
     fn a_stripped_program_is_named_by_its_debug_file_even_one_whose_debug_information_is_compressed()

@@ -7,10 +7,12 @@
 //! name ends with `@plt`, as objdump(1) and perf write it. Entries are read of x86-64 only.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::rc::Rc;
+
+use hashbrown::HashMap;
 
 use crate::elf::{self, Section};
 
@@ -203,13 +205,7 @@ fn entries(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[expect(clippy::disallowed_methods, reason = "compiler and binutils are asked")]
-    fn run(command: &[&str]) -> String {
-        let output = std::process::Command::new(command[0]).args(&command[1..]).output().unwrap();
-        assert!(output.status.success(), "{command:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
+    use crate::symbols::tools::run;
 
     /// A program whose function has four names, and which calls others by its PLT; with the options given.
     fn program(directory: &tempfile::TempDir, options: &[&str]) -> String {
@@ -307,7 +303,7 @@ mod tests {
                 1 => near[2] + (random >> 20) as usize % 2_048,
                 _ => (random >> 20) as usize % near[1],
             };
-            octets[at] ^= (random >> 8) as u8 | 1;
+            octets[at] ^= random.to_le_bytes()[1] | 1;
             if random >> 61 & 1 == 1 {
                 octets.truncate((random >> 30) as usize % whole.len());
             }

@@ -175,13 +175,14 @@ pub(super) fn keep_asking(
             // A clock that was set back makes nobody wait for longer.
             due = due.min(WallTime::now() + EVERY);
         }
-        let told = match Facts::ask(target, recording) {
+        let is_heard = match Facts::ask(target, recording) {
             Ok(facts) => {
-                tell.send(News::Facts(facts)).and_then(|()| tell.send(News::Trouble(FACTS, None)))
+                let news = [News::Facts(facts), News::Trouble(FACTS, None)];
+                news.into_iter().all(|news| tell.send(news).is_ok())
             }
-            Err(text) => tell.send(News::Trouble(FACTS, Some(text))),
+            Err(text) => tell.send(News::Trouble(FACTS, Some(text))).is_ok(),
         };
-        if told.is_err() {
+        if !is_heard {
             return;
         }
     }

@@ -470,10 +470,10 @@ mod tests {
                 sent[which][at] = octet;
                 let cut = cut.index(sent[which].len());
                 for message in sent {
-                    let _ = reader.take(&Message::binary(message));
+                    drop(reader.take(&Message::binary(message)));
                 }
-                let _ = reader.take(&Message::binary(messages()[which][..cut].to_vec()));
-                let _ = reader.take(&text(&said));
+                drop(reader.take(&Message::binary(messages()[which][..cut].to_vec())));
+                drop(reader.take(&text(&said)));
             }
         }
     }

@@ -326,7 +326,7 @@ fn brought_back(args: &PartArgs) -> Result<(), Failure> {
     if args.first {
         files::bring_back(&args.save_files, &lying.files())?;
     }
-    let job = args.disk.parent().unwrap_or(Path::new("/"));
+    let job = args.disk.parent().unwrap_or_else(|| Path::new("/"));
     let own = [job.join(OUTPUT), job.join(ERRORS)];
     let written = table.facts.written.iter();
     for file in written.filter(|file| !files::is_chosen(&args.save_files, &file.path)) {
