@@ -12,9 +12,9 @@ use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::kernel::KERNEL;
-use crate::reading::alike::{Alike, Apart, Passed};
+use crate::reading::alike::{Apart, Passed};
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
-use crate::reading::{Name, Reading, Seen};
+use crate::reading::{Alike, Name, Reading, Seen};
 use crate::report::{Ends, Loss, losses, walls, wider};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;

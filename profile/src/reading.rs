@@ -107,6 +107,24 @@ impl Seconds {
     }
 }
 
+/// Samples that differ in nothing but their time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alike<'a> {
+    /// One of them. Its time is one at which its address means what it means for all of them.
+    pub(crate) seen: Seen<'a>,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// [`stack_hash`] of their stack.
+    pub(crate) hash: u64,
+}
+
+impl<'a> Alike<'a> {
+    /// A sample that is alike with no other.
+    pub(crate) fn one(seen: Seen<'a>) -> Self {
+        Self { seen, count: 1, hash: stack_hash(seen.stack) }
+    }
+}
+
 /// A hash of the text of a stack.
 pub(crate) fn stack_hash(text: &str) -> u64 {
     static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);

@@ -11,7 +11,7 @@ use meikyo_units::Nanos;
 
 use crate::arrays::{Arrays, Image};
 use crate::error::ClientError;
-use crate::schedule::now;
+use crate::schedule::{Group, now};
 use crate::shadow::{Copied, Shadow, laid_out};
 use crate::standstill::{Standstill, let_daemon_read};
 
@@ -26,14 +26,6 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(200);
 
 /// The environment's name of whether arrays are copied ahead of saves: `yes`, `no`, or what memory there is decides.
 const COPIES_AHEAD: &str = "MEIKYO_CHECKPOINT_COPIES_AHEAD";
-
-/// What a daemon says of its group.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Group {
-    pub(crate) hosts: usize,
-    /// Mean time between failures of one of them.
-    pub(crate) between_failures: Nanos,
-}
 
 /// A rank's connection.
 #[derive(Debug)]

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 use meikyo_checkpoint::interval::{Risk, daly};
 use meikyo_units::Nanos;
 
-use crate::client::Group;
-
 /// Seconds between two checkpoints, where the user insists.
 const EVERY: &str = "MEIKYO_CHECKPOINT_EVERY";
 
@@ -20,6 +18,14 @@ const SIGNAL: &str = "MEIKYO_CHECKPOINT_SIGNAL";
 
 /// The first checkpoint comes after so long, since nothing was measured before.
 const FIRST: Duration = Duration::from_secs(60);
+
+/// What a daemon says of its group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    pub(crate) hosts: usize,
+    /// Mean time between failures of one of them.
+    pub(crate) between_failures: Nanos,
+}
 
 /// When what is due.
 #[derive(Debug)]

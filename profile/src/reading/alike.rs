@@ -18,7 +18,7 @@ use meikyo_recording::{CodedReader, CodedRows, PackedRows, ReadError, TableSchem
 
 use super::passes::{Columns, SampleFrames, ends};
 use super::stacks::{Texts, index};
-use super::{Goes, Reading, Seconds, Seen, stack_hash};
+use super::{Alike, Goes, Reading, Seconds, Seen, stack_hash};
 use crate::report::{Ends, wider};
 use crate::symbols::Process;
 use crate::tables::samples;
@@ -45,24 +45,6 @@ const CPU: usize = 1;
 const PID: usize = 3;
 const ADDRESS: usize = 4;
 const STACK: usize = 5;
-
-/// Samples that differ in nothing but their time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Alike<'a> {
-    /// One of them. Its time is one at which its address means what it means for all of them.
-    pub(crate) seen: Seen<'a>,
-    /// How many there are.
-    pub(crate) count: u64,
-    /// [`stack_hash`] of their stack.
-    pub(crate) hash: u64,
-}
-
-impl<'a> Alike<'a> {
-    /// A sample that is alike with no other.
-    pub(crate) fn one(seen: Seen<'a>) -> Self {
-        Self { seen, count: 1, hash: stack_hash(seen.stack) }
-    }
-}
 
 /// What samples are told apart by beside process, address and stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

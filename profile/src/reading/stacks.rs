@@ -8,8 +8,7 @@ use std::hash::Hash;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::alike::Alike;
-use super::{Reading, Seen, Where, stack_hash};
+use super::{Alike, Reading, Seen, Where, stack_hash};
 use crate::block::read_stack;
 use crate::kernel::KERNEL_BEGIN;
 
