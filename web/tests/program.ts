@@ -145,12 +145,15 @@ export async function served(
 }
 
 /** Waits until a condition holds; the time is only the limit. */
-export async function until<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
+export async function until<T>(
+  what: string | (() => string),
+  look: () => Promise<T | null | undefined | false>,
+): Promise<T> {
   const end = Date.now() + PATIENCE_MS;
   for (;;) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
-    if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
+    if (Date.now() > end) throw new Error(`waited in vain until ${typeof what === "string" ? what : what()}`);
     await new Promise((resume) => setTimeout(resume, 50));
   }
 }
