@@ -73,7 +73,7 @@ pub(super) struct Limits {
     drain_keep: u16,
     /// Mean time between failures of one host, for the time between two checkpoints of programs that ask when one is
     /// due, between two on disk where others are in memory, and between two copies on the shared file system
-    #[arg(long, value_name = "SPAN", default_value = MTBF)]
+    #[arg(long, value_name = "SPAN", default_value = MTBF, value_parser = between_failures)]
     mtbf: Nanos,
     #[command(flatten)]
     levels: LevelArgs,
@@ -185,6 +185,15 @@ pub(super) fn run(args: &DaemonArgs) -> Result<Answer, Failure> {
         DaemonError::Directory { .. } => Failure::new(error),
     })?;
     Ok(Answer::Yes)
+}
+
+fn between_failures(text: &str) -> Result<Nanos, String> {
+    let span: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    if span == Nanos::ZERO {
+        Err("that is no time at all; write for example `365d`".into())
+    } else {
+        Ok(span)
+    }
 }
 
 /// Slower than this, a host that waits for its turn to send a block would be taken for one that hangs.
