@@ -48,6 +48,9 @@ fn what_is_no_recording_is_named() {
     let ages = ["--round-samples-after", "9d", "--sum-up-samples-after", "1d"];
     let args: Vec<_> = ["serve", "--ingest", "new"].into_iter().chain(ages).collect();
     refused(dir, &args, &["summed up after 1d", "rounded after 9d", "--round-samples-after 1d"]);
+    let job = ["--job", "job.toml", "--host", "a", "--directory", "new", "--mtbf", "0s"];
+    let args: Vec<_> = ["checkpoint", "daemon"].into_iter().chain(job).collect();
+    refused(dir, &args, &["--mtbf", "no time at all", "365d"]);
     refused(dir, &["recording", "mend", "empty"], &["'mend'", "Usage"]);
 }
 
