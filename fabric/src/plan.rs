@@ -300,9 +300,14 @@ fn few_vlans(
     Err(refusal.expect("at least one assignment was tried"))
 }
 
-/// Groups are tried where shortest paths would take so many hundredths of all room: paths are longer, and
-/// some switches hold more than others.
-const ROOM_USED_PERCENT: u64 = 92;
+/// Groups are tried where the hosts beyond each switch would take so many hundredths of the room for them,
+/// if paths were the shortest and all switches held as much.
+const ROOM_USED_PERCENT: u64 = 90;
+/// The same on many switches, some of which hold five times as much as the mean.
+const ROOM_USED_LARGE_PERCENT: u64 = 45;
+/// On more switches it takes seconds to grow trees, and longer to search: none are grown that hardly fit, or
+/// searched that do not fit as they are.
+const SWITCHES_TRIED_MAX: usize = 1_024;
 /// How far switches share trees, one after the other until the tables have room.
 const SHARINGS: [Sharing; 10] = {
     const fn sharing(size: usize, radius: usize) -> Sharing {
@@ -326,15 +331,21 @@ const SHARINGS: [Sharing; 10] = {
 fn shared(frame: &Frame<'_>) -> Result<(Assignment, Fitted, f64), PlanError> {
     let Frame { net, wiring, .. } = *frame;
     let mut least = net.sources().count();
+    let many = net.switches() > SWITCHES_TRIED_MAX;
+    let room_used = if many { ROOM_USED_LARGE_PERCENT } else { ROOM_USED_PERCENT };
     for sharing in SHARINGS {
         let groups = Groups::new(net, sharing);
-        if groups.len() >= least
-            || !tables::may_hold(wiring, net, groups.members(net), ROOM_USED_PERCENT)
-        {
+        if groups.len() >= least || !tables::may_hold(wiring, net, groups.members(net), room_used) {
             continue;
         }
         least = groups.len();
-        if let Ok(found) = fitted(frame, &groups.routes(net)) {
+        let grown = groups.grown(net);
+        let unsearched = fitted(frame, &grown.routes());
+        if many && unsearched.is_err() {
+            continue;
+        }
+        // A search looks at cables: what fitted before may fit no longer, or only now.
+        if let Ok(found) = fitted(frame, &grown.searched()).or(unsearched) {
             return Ok(found);
         }
     }

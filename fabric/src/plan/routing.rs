@@ -22,14 +22,14 @@ pub(super) fn choose(
         (Routing::DimensionOrder, Some(grid)) => by_dimension(wiring, net, grid, options)?,
         (Routing::DimensionOrder, None) => return Err(coordinates(routing, "grid")),
         (Routing::UpDown, _) => rooted(net, options).unwrap_or_else(|| {
-            exact(net, &up_down_ways(net), options).unwrap_or_else(|| up_down(net))
+            exact(net, || up_down_ways(net), options).unwrap_or_else(|| up_down(net))
         }),
         (Routing::Acyclic, Some(grid)) if options.without.is_empty() => {
             seamed(wiring, net, grid, options)?
         }
         (Routing::Acyclic, _) => grown(net),
         (Routing::Minimal | Routing::Auto, _) => {
-            exact(net, &minimal_ways(net), options).unwrap_or_else(|| minimal(net))
+            exact(net, || minimal_ways(net), options).unwrap_or_else(|| minimal(net))
         }
     };
     Ok((routing, routes))
@@ -56,7 +56,7 @@ pub(super) fn resolve(net: &Net, options: &PlanOptions) -> Routing {
         Some(Layout::Irregular) | None => {
             // Shortest paths, where nothing pauses, or where they are few enough to see that some of
             // them cannot deadlock.
-            let safe = || exact(net, &minimal_ways(net), options).is_some();
+            let safe = || exact(net, || minimal_ways(net), options).is_some();
             if !options.flow_control || safe() { Routing::Minimal } else { Routing::Acyclic }
         }
     }
@@ -92,7 +92,7 @@ fn rooted(net: &Net, options: &PlanOptions) -> Option<Routes> {
 
 /// The fewest forests, if the search ends; `None` also where every choice could deadlock, which is
 /// found again on any choice.
-fn exact(net: &Net, ways: &[Ways], options: &PlanOptions) -> Option<Routes> {
+fn exact(net: &Net, ways: impl FnOnce() -> Vec<Ways>, options: &PlanOptions) -> Option<Routes> {
     match fewest(net, ways, options.flow_control) {
         Found::Routes(routes) => Some(routes),
         Found::Deadlock | Found::Open => None,
@@ -151,7 +151,7 @@ fn by_dimension(
         let ways: Option<Vec<Ways>> =
             net.sources().map(|source| Ways::dimension_order(net, grid, order, source)).collect();
         let ways = ways.ok_or_else(|| coordinates(Routing::DimensionOrder, "link of its grid"))?;
-        if let Some(routes) = exact(net, &ways, options)
+        if let Some(routes) = exact(net, || ways, options)
             && fewest_found.as_ref().is_none_or(|found| routes.forests.len() < found.forests.len())
         {
             fewest_found = Some(routes);

@@ -57,9 +57,11 @@ pub(super) fn directed<'a>(net: &Net, uses: impl Iterator<Item = &'a Use>) -> Ve
     entries
 }
 
-/// Whether switches could have room for a VLAN of each group of switches, primed by directed frames: as
-/// many entries in all as even shortest paths would need, in so many hundredths of the room. Told
+/// Whether switches could have room for a VLAN of each group of switches, primed by directed frames, told
 /// without paths, which take long to choose where there are thousands of switches.
+///
+/// Every switch holds all hosts where it sends, and those who send elsewhere; of the room beside that, the
+/// hosts beyond each switch may take so many hundredths, if paths are the shortest and switches hold alike.
 pub(super) fn may_hold(
     wiring: &Wiring,
     net: &Net,
@@ -67,13 +69,14 @@ pub(super) fn may_hold(
     room_used_percent: u64,
 ) -> bool {
     let hosts: usize = net.hosts.iter().sum();
-    let of = |group: Vec<usize>| -> usize {
+    let of = |group: Vec<usize>| {
         let sending: usize = group.iter().map(|&at| net.hosts[at]).sum();
         let far = net.distances_from(&group).into_iter().zip(&net.hosts);
         let beyond: usize = far.map(|(far, hosts)| far.unwrap_or(0) * hosts).sum();
-        hosts * group.len() + beyond + sending * (net.switches() - group.len())
+        (hosts * group.len() + sending * (net.switches() - group.len()), beyond)
     };
+    let (held, beyond) = groups.map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (Ok(held), Ok(beyond)) = (u64::try_from(held), u64::try_from(beyond)) else { return false };
     let room: u64 = wiring.switches.iter().map(|own| u64::from(own.model.table_entries)).sum();
-    let needed = u64::try_from(groups.map(of).sum::<usize>());
-    needed.is_ok_and(|needed| needed <= room / 100 * room_used_percent)
+    room.checked_sub(held).is_some_and(|left| beyond <= left / 100 * room_used_percent)
 }

@@ -29,8 +29,8 @@ pub(crate) enum Found {
 }
 
 /// Finds the fewest forests; `pauses` says whether there are pause frames, so that nothing may wait in a
-/// cycle.
-pub(crate) fn fewest(net: &Net, ways: &[Ways], pauses: bool) -> Found {
+/// cycle. `ways` is asked for only where the search is tried: those of thousands of switches take seconds.
+pub(crate) fn fewest(net: &Net, ways: impl FnOnce() -> Vec<Ways>, pauses: bool) -> Found {
     if !is_small(net) {
         return Found::Open;
     }
@@ -38,7 +38,7 @@ pub(crate) fn fewest(net: &Net, ways: &[Ways], pauses: bool) -> Found {
         let trees = ways.trees(net, TREES_MAX)?.into_iter().map(|walk| (walk, 0));
         Some(Source::new(net, ways.source, trees.collect()))
     };
-    let sources: Option<Vec<Source>> = ways.iter().map(source).collect();
+    let sources: Option<Vec<Source>> = ways().iter().map(source).collect();
     let Some(sources) = sources else { return Found::Open };
     match by_number(net, &sources, pauses, 0) {
         Ok((search, proven)) => Found::Routes(search.routes(proven)),

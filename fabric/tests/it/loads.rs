@@ -221,23 +221,25 @@ fn a_torus_leaves_its_lines_where_that_takes_a_tenth_off_the_busiest_cable() {
 /// entries by itself, finds that they fit, and no cable carries much more than others.
 #[test]
 fn trees_are_shared_by_neighbours_where_tables_are_small() {
-    // A VLAN of each of the switches would need about 9,000 entries a switch even with shortest paths.
-    let (text, entries) = ("random-regular 300 degree 8 seed 1", 8_000);
-    let (mut wiring, options) = wired(text, 6);
-    for switch in &mut wiring.switches {
-        switch.model.table_entries = entries;
+    let text = "random-regular 300 degree 8 seed 1";
+    // A VLAN of each of the switches would need about 9,000 entries a switch even with shortest paths. 3,600
+    // are needed whatever is shared: those of all hosts where a switch sends, and of those who send elsewhere.
+    for (entries, vlans, ratio) in [(8_000, 50..300, 4.0), (4_700, 30..300, 5.0)] {
+        let (mut wiring, options) = wired(text, 6);
+        for switch in &mut wiring.switches {
+            switch.model.table_entries = entries;
+        }
+        let plan = plan(&wiring, &options).unwrap();
+        let report = check(&wiring, &plan.configuration(&wiring), &CheckOptions::INTACT);
+        assert!(report.faults.is_empty() && report.deadlock_free, "{entries}: {:?}", report.faults);
+        let most = report.table_entries.iter().max().unwrap();
+        assert!(*most <= u64::from(entries), "{entries}: {most}");
+        assert!(vlans.contains(&plan.working.len()), "{entries}: {} VLANs", plan.working.len());
+        let loads = loads(&wiring, &plan, Pattern::AllToAll);
+        let busiest = loads.busiest(&wiring).unwrap().pairs_per_cable;
+        let mean = loads.mean(&wiring);
+        assert!(busiest <= ratio * mean, "{entries}: {busiest} with a mean of {mean}");
     }
-    let plan = plan(&wiring, &options).unwrap();
-    let report = check(&wiring, &plan.configuration(&wiring), &CheckOptions::INTACT);
-    assert!(report.faults.is_empty() && report.deadlock_free, "{text}: {:?}", report.faults);
-    let most = report.table_entries.iter().max().unwrap();
-    assert!(*most <= u64::from(entries), "{text}: {most}");
-    let vlans = plan.working.len();
-    assert!((50..300).contains(&vlans), "{text}: {vlans} VLANs");
-    let loads = loads(&wiring, &plan, Pattern::AllToAll);
-    let busiest = loads.busiest(&wiring).unwrap().pairs_per_cable;
-    let mean = loads.mean(&wiring);
-    assert!(busiest <= 4.0 * mean, "{text}: {busiest} with a mean of {mean}, {vlans} VLANs");
 }
 
 /// Hosts that are dealt out to trees one after the other.

@@ -17,7 +17,7 @@ use super::growth::{Group, Growth};
 use super::search::Search;
 use super::turns::{Turns, turns_for};
 use super::{Balancing, Routes, Suits, work};
-use crate::routing::Net;
+use crate::routing::{Net, Walk};
 use crate::topology::below;
 
 /// Times that all trees are grown anew, each beside all others.
@@ -42,8 +42,8 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// As many switches together as may be: at first whole groups, then ever smaller ones down to half of
-    /// that, each of free neighbours. What is left joins the smallest group below it, which may become
-    /// half as large again.
+    /// that, each of free neighbours. What is left joins the smallest group below it, whatever its size: in a
+    /// tree of its own, nearly all hosts would be beyond the one switch that leads on from it.
     pub(crate) fn new(net: &Net, sharing: Sharing) -> Self {
         let turns = turns_for(net, Suits::All, SEED, &mut SEED.clone());
         let mut free: Vec<bool> = net.hosts.iter().map(|&hosts| hosts > 0).collect();
@@ -66,7 +66,7 @@ impl Groups {
             }
             least -= (least / 4).max(1);
         }
-        join_rest(net, &turns, &free, sharing.size + sharing.size / 2, &mut groups);
+        join_rest(net, &turns, &free, &mut groups);
         Self { groups, turns }
     }
 
@@ -80,11 +80,11 @@ impl Groups {
         self.groups.iter().map(|group| group.members(net).collect())
     }
 
-    /// A tree for each group.
-    pub(crate) fn routes(self, net: &Net) -> Routes {
+    /// A tree for each group, grown beside all others.
+    pub(crate) fn grown(self, net: &Net) -> Grown<'_> {
         let Self { mut groups, turns } = self;
         shuffle(&mut groups);
-        let mut growth = Growth::new(net, Suits::All, turns);
+        let mut growth = Growth::new(net, Suits::All, turns).sparing_tables();
         let senders = |group: &Group| -> Vec<(usize, usize)> {
             group.members(net).map(|at| (at, net.hosts[at])).collect()
         };
@@ -101,22 +101,49 @@ impl Groups {
                 growth.carry(walk, &senders(group));
             }
         }
+        Grown { net, groups, walks, order: growth.turns.order }
+    }
+}
+
+/// Trees of groups.
+pub(crate) struct Grown<'a> {
+    net: &'a Net,
+    groups: Vec<Group>,
+    walks: Vec<Walk>,
+    /// All channels, none of which waits for an earlier one.
+    order: Vec<usize>,
+}
+
+impl Grown<'_> {
+    /// The trees as they are.
+    pub(crate) fn routes(&self) -> Routes {
+        routes_of(self.net, &self.groups, self.walks.iter().map(|walk| walk.needed(self.net)))
+    }
+
+    /// What a search makes of them, which takes much longer.
+    pub(crate) fn searched(self) -> Routes {
+        let Self { net, groups, walks, order } = self;
         let trees = groups.iter().zip(walks).map(|(group, walk)| BegunTree {
             hosts: group.members(net).map(|at| net.hosts[at]).sum(),
             walk,
             joints: group.joints.clone(),
         });
-        let begun = Begun { trees: trees.collect(), order: growth.turns.order };
+        let begun = Begun { trees: trees.collect(), order };
         let how = Balancing { suits: Suits::All, pauses: true, trees: 1 };
         let mut search = Search::new(net, begun, how, work(groups.len(), net));
         search.run();
-        let mut routes = Routes { choices: vec![Vec::new(); net.switches()], ..Routes::default() };
-        for (forest, (group, trunks)) in groups.iter().zip(search.trunks()).enumerate() {
-            routes.forests.push(trunks);
-            group.members(net).for_each(|at| routes.choices[at].push(forest));
-        }
-        routes
+        routes_of(net, &groups, search.trunks())
     }
+}
+
+/// The trees of groups, over these trunks.
+fn routes_of(net: &Net, groups: &[Group], trees: impl Iterator<Item = Vec<usize>>) -> Routes {
+    let mut routes = Routes { choices: vec![Vec::new(); net.switches()], ..Routes::default() };
+    for (forest, (group, trunks)) in groups.iter().zip(trees).enumerate() {
+        routes.forests.push(trunks);
+        group.members(net).for_each(|at| routes.choices[at].push(forest));
+    }
+    routes
 }
 
 /// A switch, and free ones around it, nearest first. `seen` says of each switch for which root it was
@@ -159,9 +186,9 @@ fn gathered(
     group
 }
 
-/// Lets switches that are free join groups of less than `most` switches, or else be groups of their own;
-/// those that are low in rank first, so that all below a switch are in groups when it is looked at.
-fn join_rest(net: &Net, turns: &Turns, free: &[bool], most: usize, groups: &mut Vec<Group>) {
+/// Lets switches that are free join the smallest group below them, or be groups of their own where nothing
+/// is below; those that are low in rank first, so that all below a switch are in groups when it is looked at.
+fn join_rest(net: &Net, turns: &Turns, free: &[bool], groups: &mut Vec<Group>) {
     let mut group_of = vec![None; net.switches()];
     for (place, group) in groups.iter().enumerate() {
         group.members(net).for_each(|at| group_of[at] = Some(place));
@@ -172,8 +199,7 @@ fn join_rest(net: &Net, turns: &Turns, free: &[bool], most: usize, groups: &mut 
         let below = net.from(at).iter().filter(|link| turns.phases[link.channel] == 0);
         let joinable = below.filter_map(|link| {
             let place = group_of[link.to]?;
-            let size = groups[place].joints.len() + 1;
-            (size < most).then_some((size, place, link.channel ^ 1))
+            Some((groups[place].joints.len(), place, link.channel ^ 1))
         });
         let place = match joinable.min() {
             Some((_, place, joint)) => {

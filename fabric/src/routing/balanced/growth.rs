@@ -3,13 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::turns::Turns;
+use super::turns::{PHASES, Turns};
 use super::{Suits, exactly};
-use crate::routing::net::Link;
 use crate::routing::{Net, Walk};
 
-/// What a step costs more over a channel that carries as much as the mean, in steps.
+/// What a step costs more over a channel that carries as much as the mean, or from a switch that holds as
+/// much, in steps.
 const COST_OF_MEAN: f64 = 1.0 / 16.0;
+
+/// What a step costs more where so much is carried or held: a little at the mean, much more beyond.
+fn cost_beside(own: f64, mean: f64) -> f64 {
+    COST_OF_MEAN * (own / mean.max(1.0)).powi(4)
+}
 
 /// Switches that share a tree, and how they are joined in it.
 #[derive(Debug, Clone)]
@@ -51,6 +56,23 @@ pub(super) struct Growth<'a> {
     load: Vec<usize>,
     /// The sum of `load` over all channels.
     carried: usize,
+    /// `None` where tables have room for whatever trees are chosen.
+    tables: Option<Tables>,
+}
+
+/// What trees let switches hold of others' hosts.
+struct Tables {
+    /// The hosts beyond each switch, in all trees in which it does not send.
+    held: Vec<usize>,
+    /// Their sum.
+    in_all: usize,
+}
+
+/// The cheapest ways to all switches that keep to the phases.
+struct CheapestWays {
+    /// The last channel to a switch, by its phase, and the phase of the way before it. Of a later phase
+    /// only what is cheaper than all of earlier ones.
+    last: Vec<[Option<(usize, usize)>; PHASES]>,
 }
 
 impl<'a> Growth<'a> {
@@ -58,14 +80,27 @@ impl<'a> Growth<'a> {
         let mut places = vec![0; net.channels()];
         turns.order.iter().enumerate().for_each(|(place, &channel)| places[channel] = place);
         let shortest = suits == Suits::Shortest;
-        Self { net, turns, places, shortest, load: vec![0; net.channels()], carried: 0 }
+        let load = vec![0; net.channels()];
+        Self { net, turns, places, shortest, load, carried: 0, tables: None }
     }
 
-    /// What a step over a channel costs: a little more at the mean load, much more beyond.
+    /// The same, but trees lead around switches whose tables hold more than others'.
+    pub(super) fn sparing_tables(self) -> Self {
+        let held = vec![0; self.net.switches()];
+        Self { tables: Some(Tables { held, in_all: 0 }), ..self }
+    }
+
+    /// What a step over a channel costs.
     fn cost(&self, channel: usize) -> f64 {
         let mean = exactly(self.carried) / exactly(self.net.channels());
         let own = exactly(self.load[channel]) / exactly(self.net.cables(channel).max(1));
-        1.0 + COST_OF_MEAN * (own / mean.max(1.0)).powi(4)
+        1.0 + cost_beside(own, mean)
+    }
+
+    /// What a step from a switch costs more that does not send in the tree.
+    fn cost_of_table(&self, at: usize) -> f64 {
+        let Some(Tables { held, in_all }) = &self.tables else { return 0.0 };
+        cost_beside(exactly(held[at]), exactly(*in_all) / exactly(self.net.switches()))
     }
 
     /// The tree of a group.
@@ -75,7 +110,7 @@ impl<'a> Growth<'a> {
     pub(super) fn grow(&self, group: &Group) -> Walk {
         let net = self.net;
         let mut latest = vec![usize::MAX; net.switches()];
-        let mut by_phases = None;
+        let mut ways = None;
         loop {
             let mut walk = self.cheapest(group, &latest);
             let missed: Vec<usize> = net.sources().filter(|&at| !walk.has(at)).collect();
@@ -83,11 +118,11 @@ impl<'a> Growth<'a> {
                 prune(net, &mut walk);
                 return walk;
             }
-            let by_phases = by_phases.get_or_insert_with(|| self.in_phases(group));
-            for mut at in missed {
-                while let Some(by) = by_phases.by[at] {
-                    latest[at] = self.places[by];
-                    at = net.tail(by);
+            let ways = ways.get_or_insert_with(|| self.ways_in_phases(group));
+            for at in missed {
+                for channel in ways.cheapest(net, at) {
+                    let at = net.head(channel);
+                    latest[at] = latest[at].min(self.places[channel]);
                 }
             }
         }
@@ -123,37 +158,42 @@ impl<'a> Growth<'a> {
             let at = net.head(channel);
             if !walk.has(at) {
                 walk.reach(net, channel);
-                push(&mut near, &walk, at, f64::from_bits(bits));
+                push(&mut near, &walk, at, f64::from_bits(bits) + self.cost_of_table(at));
             }
         }
         walk
     }
 
-    /// The first phase to whatever can be reached so, then the second to the rest.
-    fn in_phases(&self, group: &Group) -> Walk {
+    /// The cheapest ways from the first of a group that keep to the phases, each of which keeps to the order:
+    /// a phase leads down the ranks or up, and never back.
+    fn ways_in_phases(&self, group: &Group) -> CheapestWays {
         let net = self.net;
-        let mut walk = Walk::begin(net, group.root);
-        for phase in [0, 1] {
-            let mut near = BinaryHeap::new();
-            let leads = |link: &&Link| self.turns.phases[link.channel] == phase;
-            let push = |near: &mut BinaryHeap<_>, at: usize, depth: usize| {
-                let links = net.from(at).iter().filter(leads);
-                near.extend(
-                    links.map(|link| Reverse((depth + 1, self.load[link.channel], link.channel))),
-                );
-            };
-            for &at in &walk.order {
-                push(&mut near, at, walk.depth(net, at));
+        let mut last = vec![[None; PHASES]; net.switches()];
+        let mut reached = vec![[false; PHASES]; net.switches()];
+        let mut near = BinaryHeap::from([Reverse((0, 0, group.root, None))]);
+        while let Some(Reverse((bits, phase, at, by))) = near.pop() {
+            // Who was here for less, no later, can go on wherever this way could.
+            if reached[at][..=phase].contains(&true) {
+                continue;
             }
-            while let Some(Reverse((depth, _, channel))) = near.pop() {
-                let at = net.head(channel);
-                if !walk.has(at) {
-                    walk.reach(net, channel);
-                    push(&mut near, at, depth);
+            reached[at][phase] = true;
+            last[at][phase] = by;
+            let sends = at == group.root;
+            let cost = f64::from_bits(bits) + if sends { 0.0 } else { self.cost_of_table(at) };
+            for link in net.from(at) {
+                let next = usize::from(self.turns.phases[link.channel]);
+                if next >= phase && !reached[link.to][next] {
+                    let cost = cost + self.cost(link.channel);
+                    near.push(Reverse((
+                        cost.to_bits(),
+                        next,
+                        link.to,
+                        Some((link.channel, phase)),
+                    )));
                 }
             }
         }
-        walk
+        CheapestWays { last }
     }
 
     /// Lets a tree carry what these hosts of these switches send.
@@ -161,6 +201,12 @@ impl<'a> Growth<'a> {
         for (channel, pairs) in loads_of(self.net, walk, senders) {
             self.load[channel] += pairs;
             self.carried += pairs;
+        }
+        if let Some(tables) = &mut self.tables {
+            for (at, hosts) in held_by(self.net, walk, senders) {
+                tables.held[at] += hosts;
+                tables.in_all += hosts;
+            }
         }
     }
 
@@ -170,7 +216,29 @@ impl<'a> Growth<'a> {
             self.load[channel] -= pairs;
             self.carried -= pairs;
         }
+        if let Some(tables) = &mut self.tables {
+            for (at, hosts) in held_by(self.net, walk, senders) {
+                tables.held[at] -= hosts;
+                tables.in_all -= hosts;
+            }
+        }
     }
+}
+
+impl CheapestWays {
+    /// The channels of the cheapest way to a switch, the last one first.
+    fn cheapest<'a>(&'a self, net: &'a Net, to: usize) -> impl Iterator<Item = usize> + 'a {
+        let cheapest = (0..PHASES).rev().find_map(|phase| self.last[to][phase]);
+        let before = |&(channel, phase): &(usize, usize)| self.last[net.tail(channel)][phase];
+        std::iter::successors(cheapest, before).map(|(channel, _)| channel)
+    }
+}
+
+/// The switches that do not send in a tree, and the hosts beyond each.
+fn held_by(net: &Net, walk: &Walk, senders: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let beyond = walk.hosts_beyond(net);
+    let sends = |at: &usize| senders.iter().any(|(sender, _)| sender == at);
+    walk.order.iter().filter(|at| !sends(at)).map(|&at| (at, beyond[at])).collect()
 }
 
 /// The channels of a tree, and the pairs of hosts on each if so many hosts of these switches send.

@@ -49,6 +49,9 @@ fn grown_ranks(net: &Net, random: &mut u64) -> Vec<usize> {
     rank
 }
 
+/// Down the ranks, up, and down once more over other trunks.
+pub(super) const PHASES: usize = 3;
+
 /// An order of all channels; paths take channels of ever later places, so that nothing waits in a cycle.
 pub(super) struct Turns {
     pub(super) order: Vec<usize>,
