@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::TimestampNanosecondType;
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashSet};
 use meikyo_recording::read::Problem;
 use meikyo_recording::schema::{Cell, Values};
 use meikyo_recording::{ReadError, Recording, Selection};
@@ -172,7 +172,7 @@ pub(crate) struct Reading<'a> {
     /// Control groups by host and number, in the order in which they were met: after a boot a number can
     /// belong to another one.
     cgroups: BTreeMap<(usize, u64), Vec<Group>>,
-    words: BTreeSet<Name>,
+    words: HashSet<Name>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
             made: BTreeMap::new(),
             names: BTreeMap::new(),
             cgroups: BTreeMap::new(),
-            words: BTreeSet::new(),
+            words: HashSet::new(),
             problems: Vec::new(),
         };
         reading.read_cgroups(hosts)?;

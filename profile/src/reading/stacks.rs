@@ -91,6 +91,8 @@ impl Texts {
 pub(crate) struct Stacks {
     callers: Callers,
     places: Numbered<Where>,
+    /// The place of each address that a stack has had, by process and changes.
+    placed: HashMap<(u32, [u32; 2], u64), u32>,
     /// Numbers of places, the innermost first.
     stacks: Numbered<Box<[u32]>>,
     texts: Texts,
@@ -106,6 +108,7 @@ impl Stacks {
         Self {
             callers,
             places: Numbered::new(),
+            placed: HashMap::new(),
             stacks: Numbered::new(),
             texts: Texts::default(),
             known: HashMap::new(),
@@ -133,7 +136,7 @@ impl Stacks {
         let next = u32::try_from(self.spaces.len()).expect("fewer processes than samples");
         let changes_of = || reading.changes(seen.process());
         let space = self.spaces.entry((seen.host, seen.pid));
-        let (space, changes) = space.or_insert_with(|| (next, changes_of()));
+        let &mut (space, ref changes) = space.or_insert_with(|| (next, changes_of()));
         let kernels = self.kernels.entry(seen.host);
         let kernels = kernels.or_insert_with(|| reading.kernel_changes(seen.host));
         let before = |changes: &[i64]| {
@@ -143,7 +146,7 @@ impl Stacks {
         // Code of a process means the same whatever kernel runs, and the other way round.
         let is_kernel = seen.address >= KERNEL_BEGIN && text.is_empty();
         let changes = [if is_kernel { 0 } else { before(changes) }, before(kernels)];
-        let key = Key { space: *space, changes, address: seen.address, callers };
+        let key = Key { space, changes, address: seen.address, callers };
         if let Some(&number) = self.known.get(&key) {
             return number;
         }
@@ -151,9 +154,10 @@ impl Stacks {
         let callers = read_stack(text).unwrap_or_default();
         let callers = callers.into_iter().map(|caller| caller.wrapping_sub(1));
         let addresses = std::iter::once(seen.address).chain(callers);
-        let place = |at| reading.place(seen.time, seen.process(), at);
-        let places = addresses.map(|at| self.places.number(&place(at))).collect();
-        let number = self.stacks.number(&places);
+        let places = &mut self.places;
+        let mut place = |at| places.number(&reading.place(seen.time, seen.process(), at));
+        let number = |at| *self.placed.entry((space, changes, at)).or_insert_with(|| place(at));
+        let number = self.stacks.number(&addresses.map(number).collect());
         self.known.insert(key, number);
         number
     }
