@@ -17,6 +17,7 @@
 mod compactor;
 mod counters;
 mod home;
+mod pace;
 mod queue;
 mod recovery;
 mod sync;
@@ -46,7 +47,8 @@ use queue::{Message, Shared};
 /// How a stream is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// How often what was written is forced to the disk; bounds what a power cut takes.
+    /// How often what was written is forced to the disk, in the long run: after a quiet time, a few times at
+    /// once. Bounds what a power cut takes.
     pub sync_every: Nanos,
     /// Rows of one table at which a segment ends.
     pub segment_rows: usize,

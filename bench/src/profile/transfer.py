@@ -4,7 +4,7 @@ DataFrameClient to a measurement of that CPU's name.
     transfer.py PORT DATABASE SAMPLES.csv TIMES
 
 The file has lines of cpu,time,pid,tid,address. The program says `ready`, waits for a line, sends all CPUs
-TIMES times, each time 1,000 s later, and prints what that took as one line of JSON.
+TIMES times, one second apart, with times 1,000 s later each, and prints what that took as one line of JSON.
 """
 
 import http.client
@@ -49,6 +49,7 @@ for frames in repeats:
     for cpu, frame in frames.items():
         client.write_points(frame, f"CPU{cpu}", protocol="line")
     taken.append(time.perf_counter() - begin)
+    time.sleep(max(0, begin + 1 - time.perf_counter()))
 cpu_time, wire = time.process_time() - cpu_time, sent
 print(json.dumps({"taken_s": taken, "cpu_s": cpu_time, "wire_bytes": wire}), flush=True)
 sys.stdin.readline()

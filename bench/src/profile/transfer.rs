@@ -1,10 +1,11 @@
 //! The experiment of the paper: a second of samples of some CPUs, sent ten times, through the `InfluxDB` Python
 //! client into a real `InfluxDB`, and through this system, in one run and on the same recorded samples.
 //!
-//! A transfer ends when the other side has answered that it has everything on its disk: an `InfluxDB`
-//! answers once its log is synced, this system acknowledges what its recording has synced, which it does four
-//! times a second. The client's CPU time begins with samples as numbers in memory (a `DataFrame` there, an array
-//! here). Both are asked afterwards for how many samples they have.
+//! Transfers begin a second apart, as seconds of samples do. One ends when the other side has answered that
+//! it has everything on its disk: an `InfluxDB` answers once its log is synced, this system acknowledges what
+//! its recording has synced, which it does at once after a quiet time, and four times a second in the long
+//! run. The client's CPU time begins with samples as numbers in memory (a `DataFrame` there, an array here).
+//! Both are asked afterwards for how many samples they have.
 
 mod influxdb;
 mod through_meikyo;
@@ -23,6 +24,9 @@ use crate::progress;
 
 /// CPUs that this system is tried with besides.
 const MORE_CPUS: [u32; 2] = [200, 1_000];
+
+/// From the begin of a transfer to that of the next one, as `transfer.py` has it, too.
+const BEGIN_EVERY: Nanos = Nanos::SECOND;
 
 /// How long what servers do behind their answers is waited for, before their CPU time is read.
 const AFTERMATH: Nanos = Nanos::from_millis(500);

@@ -13,6 +13,7 @@ use meikyo_units::{Nanos, WallTime};
 
 use super::compactor::{Compactor, End};
 use super::home::{self, Found, Home};
+use super::pace::Pace;
 use super::queue::{Message, Shared};
 use super::recovery;
 use super::sync::{Confirmed, Ended, Request, SyncData, Syncer};
@@ -195,7 +196,7 @@ struct Writer {
     bytes_kept: u64,
     /// Octets kept that no sync was asked for yet.
     unsynced: bool,
-    last_sync: Instant,
+    pace: Pace,
     /// When rows were written last.
     last_rows: Instant,
 }
@@ -214,6 +215,7 @@ impl Writer {
         compactor: Option<Compactor>,
     ) -> Self {
         let stream_dir = layout::stream_dir(&start.dir, &start.head.stream);
+        let pace = Pace::new(start.options.sync_every.to_std(), monotonic());
         Self {
             dir: start.dir,
             head: start.head,
@@ -240,7 +242,7 @@ impl Writer {
             refused: None,
             bytes_kept: 0,
             unsynced: false,
-            last_sync: monotonic(),
+            pace,
             last_rows: monotonic(),
         }
     }
@@ -248,9 +250,8 @@ impl Writer {
     fn run(&mut self) -> Result<(), CloseError> {
         let mut messages = Vec::new();
         let mut kept = Vec::new();
-        let patience = self.options.sync_every.to_std().clamp(PATIENCE.0, PATIENCE.1);
         loop {
-            self.shared.wait_for_messages(&mut messages, patience);
+            self.shared.wait_for_messages(&mut messages, self.patience());
             let mut next = Next::Continue;
             let mut answers = Vec::new();
             for message in messages.drain(..) {
@@ -278,6 +279,12 @@ impl Writer {
                 return self.close(compact);
             }
         }
+    }
+
+    /// How long the thread sleeps if nothing is queued: until a sync is due, if one is wanted.
+    fn patience(&self) -> Duration {
+        let wait = if self.unsynced { self.pace.wait(monotonic()) } else { LOOK_EVERY };
+        wait.clamp(PATIENCE.0, PATIENCE.1)
     }
 
     /// Encodes the rows of a batch; writes and begins a new segment where they need one.
@@ -512,11 +519,11 @@ impl Writer {
             return;
         };
         let now = monotonic();
-        let due = now.duration_since(self.last_sync) >= self.options.sync_every.to_std();
+        let due = self.pace.wait(now).is_zero();
         if answers.is_empty() && !(due && self.unsynced && !self.syncer.is_busy()) {
             return;
         }
-        self.last_sync = now;
+        self.pace.begun(now);
         self.unsynced = false;
         let mut answers = answers.into_iter();
         self.ask_for_sync(&file, answers.next());

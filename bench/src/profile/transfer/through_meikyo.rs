@@ -12,7 +12,7 @@ use meikyo_transport::shell::{Target, Uplink, UplinkStatus};
 use meikyo_transport::wire::Declared;
 use meikyo_units::WallTime;
 
-use super::{AFTERMATH, SAMPLES, TIMES, Taken, samples_of};
+use super::{AFTERMATH, BEGIN_EVERY, SAMPLES, TIMES, Taken, samples_of};
 use crate::placement::{own_usage, wait_until};
 use crate::profile::agent::{PATIENCE, received, server};
 
@@ -38,6 +38,7 @@ pub(super) fn measured(seconds: &[Vec<Sample>], cpus: u32, dir: &Path) -> Result
             return Err(Failure::new(format!("not everything was taken: {:?}", status.trouble)));
         }
         transfers_s.push(WallTime::now().since(begin).as_secs_f64());
+        wait_until(begin + BEGIN_EVERY)?;
     }
     let client_cpu = own_usage()?.cpu.saturating_sub(client_before);
     wait_until(WallTime::now() + AFTERMATH)?;

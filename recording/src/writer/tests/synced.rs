@@ -77,6 +77,18 @@ fn a_frame_is_acknowledged_when_the_disk_has_answered_and_not_before() {
 }
 
 #[test]
+fn what_comes_after_a_quiet_time_does_not_wait_for_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StreamOptions { sync_every: Nanos::from_secs(3_600), ..options() };
+    let mut writer = open(dir.path(), options);
+    for (number, sequence) in [(1, 2), (2, 3)] {
+        put(&mut writer, number, 10);
+        assert_eq!(writer.watermark().wait(sequence, PATIENCE).sequence, sequence);
+    }
+    writer.close().unwrap();
+}
+
+#[test]
 fn after_a_sync_that_failed_nothing_is_acknowledged_any_more() {
     let dir = tempfile::tempdir().unwrap();
     let (disk, sync_data) = Disk::new();
