@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 import { run, served, until } from "./program.ts";
 import { stage } from "./stage.ts";
 
-const on = stage({ hosts: 12, switches: 1 });
+/** Answers of this host are under way for up to 18 ms: its rates do not fill the bins of the page exactly. */
+const LATE = "node003";
+const on = stage({ hosts: 12, switches: 1, events: [`at 1s set jitter=18ms ${LATE}`] });
 /** What the browser complained about, policy violations among it. */
 const complaints: string[] = [];
 
@@ -88,9 +90,8 @@ describe("live", () => {
     await page.close();
   });
 
-  // On a machine with other work another value was shown once in many runs; why is not known yet, so it is tried again.
-  it("shows the values that the recording holds", { retry: 2 }, async () => {
-    const page = await open("cluster?t=-10s&tables=1&rows=series&find=eth0&dev=node003");
+  it("shows the values that the recording holds", async () => {
+    const page = await open(`cluster?t=-10s&tables=1&rows=series&find=eth0&dev=${LATE}`);
     await until("it has been recorded for longer than the window", async () => {
       const told = await page.evaluate(
         async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>,
@@ -100,7 +101,7 @@ describe("live", () => {
     await page.keyboard.press("Space");
     await addressed(page, /\.\./);
     const { fromUs, toUs } = await shownWindow(page);
-    const cells = page.locator("tr", { has: page.locator("td", { hasText: "node003 eth0" }) }).locator("td");
+    const cells = page.locator("tr", { has: page.locator("td", { hasText: `${LATE} eth0` }) }).locator("td");
     // A reading this near to an edge of the window may be in a pixel on either side of it.
     const edgeUs = 250e3;
     const iso = (us: number): string => new Date(us / 1000).toISOString();
@@ -111,7 +112,7 @@ describe("live", () => {
         on.measuring.recording,
         "interfaces",
         "--device",
-        "node003",
+        LATE,
         "--label",
         "interface=eth0",
         "--columns",

@@ -674,6 +674,7 @@ function Functions({ tree, search }: { tree: FlameTree; search: string }) {
                     <button
                       type="button"
                       class="plain"
+                      title={frame?.name ?? ""}
                       onClick={() => change({ fn: frame?.name ?? null, shape: "sandwich" }, true)}
                     >
                       {frame?.name ?? ""}
