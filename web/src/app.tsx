@@ -108,7 +108,7 @@ function Head() {
   return (
     <header class="head">
       <a class="mark" href={addressOf({ name: "cluster" })}>
-        <Mark /> meikyo
+        <Mark /> <span>meikyo</span>
       </a>
       {all.length > 1 ? (
         <select
@@ -144,6 +144,7 @@ function Head() {
         <input
           id="find"
           type="search"
+          placeholder="find"
           aria-label="Find a device"
           value={view.value.find}
           onInput={(event) => show({ find: event.currentTarget.value })}
