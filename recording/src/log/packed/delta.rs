@@ -17,7 +17,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use self::values::{Told, Values, has_nulls, put_values, take_values, values_of};
+use self::values::{Values, has_nulls, put_values, take_values, values_of};
 use super::magnitudes::{self, Magnitudes};
 use super::sections::{
     Section, SectionReader, SectionWriter, put_varint, take_varint, unzigzag, zigzag,
@@ -168,7 +168,6 @@ pub struct DeltaEncoder {
     history: History,
     words: BTreeMap<String, u32>,
     sections: SectionWriter,
-    told: Told,
 }
 
 impl DeltaEncoder {
@@ -201,8 +200,7 @@ impl DeltaEncoder {
             }
             let is_symbol = table.kinds[at] == ColumnKind::Symbol;
             let values = values_of(column, count, is_symbol.then_some(&words));
-            let told = &mut self.told;
-            put_values(values, &slots, &mut table.last[at], told, sections, &mut out);
+            put_values(values, &slots, &mut table.last[at], sections, &mut out);
         }
         table.rows_told = (keys, slots);
         Some(out)

@@ -70,7 +70,6 @@ pub(super) fn put_values(
     values: Option<Values>,
     slots: &[u32],
     last: &mut [(u64, u64)],
-    told: &mut Told,
     sections: &mut SectionWriter,
     out: &mut Vec<u8>,
 ) {
@@ -85,7 +84,7 @@ pub(super) fn put_values(
             sections.put(&octets.collect::<Vec<u8>>(), out);
         }
     }
-    told.rows.clear();
+    let mut told = Told { rows: Vec::with_capacity(values.bits.len()) };
     match &values.nulls {
         None => {
             let rows = values.bits.iter().zip(slots);
@@ -102,13 +101,9 @@ pub(super) fn put_values(
 /// A value, its change, and the change before.
 type Row = (u64, u64, u64);
 
-/// Rows of a column by which it is chosen how its values are told: so many runs of neighbours, each so long.
-const RUNS: usize = 8;
-const RUN_ROWS: usize = 9;
-
-/// What can be told of the values of a column; its memory serves one column after another.
-#[derive(Debug, Default)]
-pub(super) struct Told {
+/// What can be told of the values of a column.
+#[derive(Debug)]
+struct Told {
     /// Those that have a value.
     rows: Vec<Row>,
 }
@@ -131,33 +126,27 @@ impl Told {
         }
         let mode = self.shortest();
         out.push(mode);
-        match mode {
-            CHANGE => magnitudes::put(self.numbers::<0>(), sections, out),
-            SECOND => magnitudes::put(self.numbers::<1>(), sections, out),
-            ROW => magnitudes::put(self.numbers::<2>(), sections, out),
-            _ => magnitudes::put(self.numbers::<3>(), sections, out),
-        }
+        magnitudes::put(self.numbers(mode), sections, out);
     }
 
-    /// The way that takes the fewest bits of the rows that are looked at, of equal ones the first. The first row, which
-    /// none stands before, is looked at only with those behind it.
+    /// The way that takes the fewest bits, of equal ones the first.
     fn shortest(&self) -> u8 {
-        let mut sums = [0_u64; 4];
-        for run in self.rows.chunks((self.rows.len() / RUNS).max(RUN_ROWS)) {
-            for pair in run[..run.len().min(RUN_ROWS)].windows(2) {
-                for (sum, number) in sums.iter_mut().zip(numbers_of(pair[1], pair[0])) {
-                    *sum += bits_of(number);
-                }
+        let (mut sums, mut before) = ([0_u64; 4], (0, 0, 0));
+        for &row in &self.rows {
+            for (sum, number) in sums.iter_mut().zip(numbers_of(row, before)) {
+                *sum += bits_of(number);
             }
+            before = row;
         }
         let shortest = BY_NUMBERS.into_iter().zip(sums).min_by_key(|(_, bits)| *bits);
         shortest.expect("there are four").0
     }
 
-    /// The numbers of one of the ways, by its place in [`BY_NUMBERS`].
-    fn numbers<const WAY: usize>(&self) -> impl Iterator<Item = u64> + '_ {
+    fn numbers(&self, mode: u8) -> impl Iterator<Item = u64> + '_ {
+        let at = BY_NUMBERS.iter().position(|of| *of == mode).expect("it is one of the four");
         let mut before = (0, 0, 0);
-        self.rows.iter().map(move |&row| numbers_of(row, std::mem::replace(&mut before, row))[WAY])
+        let number = move |&row: &Row| numbers_of(row, std::mem::replace(&mut before, row))[at];
+        self.rows.iter().map(number)
     }
 }
 
