@@ -144,7 +144,6 @@ function Head() {
         <input
           id="find"
           type="search"
-          placeholder="find"
           aria-label="Find a device"
           value={view.value.find}
           onInput={(event) => show({ find: event.currentTarget.value })}

@@ -126,7 +126,7 @@ struct Pieces {
 
 impl Pieces {
     fn of(series: usize) -> Self {
-        let share = u64::try_from(SERIES / series.max(1)).unwrap_or(PIECES_MOST);
+        let share = (SERIES / series.max(1)) as u64;
         let length = Nanos::new(PIECE.get() * share.clamp(1, PIECES_MOST));
         Self { length, longest: Nanos::new(length.get() * GROWTH), rows: 0 }
     }
