@@ -12,8 +12,8 @@ use crate::frames::{Frame, Step};
 use crate::freshness::freshness;
 use crate::opened::Opened;
 use crate::rates::Values;
-use crate::readings::{Polls, Readings};
-use crate::stored::{Beside, beside, each, take_readings};
+use crate::readings::Polls;
+use crate::stored::{Beside, Ordered, beside, ordered};
 use crate::wish::Wish;
 
 /// Rows whose due instants lie in one such span are one step, ns.
@@ -29,11 +29,9 @@ pub(crate) struct Past {
     at: WallTime,
 }
 
-/// One table's rows in order of time.
-struct Ordered {
-    readings: Readings,
-    /// Positions of the readings by due instant.
-    order: Vec<usize>,
+/// One table's rows in order of time, and how many of them were handed out.
+struct OfTable {
+    rows: Ordered,
     done: usize,
 }
 
@@ -65,11 +63,10 @@ impl Past {
             to: Some(to),
             ..Selection::all(table)
         };
-        let Beside { mut polls, mut intervals, mut events } =
-            beside(&opened, |table, columns| within(table, columns))?;
+        let Beside { mut polls, mut intervals, mut events } = beside(&opened, within)?;
         let mut tables = Vec::new();
         for values in &self.values {
-            tables.push(ordered(&opened, values.wish(), &within)?);
+            tables.push(OfTable { rows: ordered(&opened, values.wish(), within)?, done: 0 });
         }
         self.at = to;
         polls.sort_by_key(|(due, _, _)| *due);
@@ -83,7 +80,7 @@ impl Past {
                 intervals.get(intervals_at).map(|interval| interval.time),
                 events.get(events_at).map(|event| event.time),
             ];
-            let of_tables = tables.iter().filter_map(Ordered::next);
+            let of_tables = tables.iter().filter_map(|table| table.rows.due(table.done));
             let Some(first) = of_tables.chain(firsts.into_iter().flatten()).min() else {
                 return Ok(steps);
             };
@@ -104,47 +101,16 @@ impl Past {
     }
 
     /// The frames of the rows before `end`.
-    fn frames(&mut self, tables: &mut [Ordered], end: i64) -> Vec<Frame> {
+    fn frames(&mut self, tables: &mut [OfTable], end: i64) -> Vec<Frame> {
         let mut frames = Vec::new();
         for (values, table) in self.values.iter_mut().zip(tables) {
-            let Ordered { readings, order, done } = table;
+            let OfTable { rows: Ordered { readings, order, .. }, done } = table;
             let rows = pass(order, done, |&row| readings.due[row] < end);
             let readings = readings.picked(&order[rows]);
             frames.push(values.frame(&self.opened, &readings, &self.polls, &self.freshness));
         }
         frames
     }
-}
-
-impl Ordered {
-    /// The due instant of the next row.
-    fn next(&self) -> Option<i64> {
-        self.order.get(self.done).map(|&row| self.readings.due[row])
-    }
-}
-
-fn ordered(
-    opened: &Opened,
-    wish: &Wish,
-    within: &impl Fn(&str, &[&str]) -> Selection,
-) -> Result<Ordered, ReadError> {
-    let labels = meikyo_recording::series::labels(&wish.table);
-    let names = labels.map(|label| wish.table.columns[label].name.as_str());
-    let wanted = wish.wanted().map(|column| column.name.as_str());
-    let hints = wish.hint_names().into_iter().flatten();
-    let mut columns: Vec<&str> = Vec::new();
-    for name in std::iter::once("time").chain(names).chain(wanted).chain(hints) {
-        if !columns.contains(&name) {
-            columns.push(name);
-        }
-    }
-    let mut readings = Readings::new(wish.columns.len());
-    each(opened, &within(&wish.table.name, &columns), |batch| {
-        take_readings(opened, wish, batch, &mut readings)
-    })?;
-    let mut order: Vec<_> = (0..readings.due.len()).collect();
-    order.sort_by_key(|&row| readings.due[row]);
-    Ok(Ordered { readings, order, done: 0 })
 }
 
 /// Moves a cursor past the rows of which something holds.

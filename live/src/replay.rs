@@ -16,8 +16,8 @@ use crate::freshness::freshness;
 use crate::opened::Opened;
 use crate::queue::{BEHIND_MAX, Queue};
 use crate::rates::Values;
-use crate::readings::{Poll, Polls, Readings};
-use crate::stored::{Beside, beside, each, take_readings};
+use crate::readings::Polls;
+use crate::stored::{Answered, Beside, Ordered, beside, ordered};
 use crate::wish::Wish;
 
 /// Recorded time that is read at once.
@@ -71,12 +71,10 @@ pub fn start(opened: &Arc<Opened>, replay: Replay) -> std::io::Result<Arc<Queue>
 }
 
 /// The rows of a slice in order of time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slice {
-    readings: Readings,
-    /// Positions of the readings by due instant.
-    order: Vec<usize>,
-    polls: Vec<(i64, u32, Poll)>,
+    rows: Ordered,
+    polls: Vec<Answered>,
     intervals: Vec<Interval>,
     events: Vec<Event>,
 }
@@ -100,30 +98,15 @@ fn read_slice(
     from: WallTime,
     to: WallTime,
 ) -> Result<Slice, ReadError> {
-    let mut slice = Slice { readings: Readings::new(wish.columns.len()), ..Slice::default() };
-    let within = |table: &str, columns: Vec<String>| Selection {
-        columns: Some(columns),
+    let within = |table: &str, columns: &[&str]| Selection {
+        columns: Some(columns.iter().map(|&column| column.to_owned()).collect()),
         from: Some(from),
         to: Some(to),
         ..Selection::all(table)
     };
-    let hints = wish.hints().into_iter().flatten();
-    let labels = meikyo_recording::series::labels(&wish.table);
-    let mut positions: Vec<_> =
-        std::iter::once(0).chain(labels).chain(wish.columns.iter().copied()).chain(hints).collect();
-    positions.sort_unstable();
-    positions.dedup();
-    let columns = positions.iter().map(|&column| wish.table.columns[column].name.clone());
-    each(opened, &within(&wish.table.name, columns.collect()), |batch| {
-        take_readings(opened, wish, batch, &mut slice.readings)
-    })?;
-    let Beside { polls, intervals, events } = beside(opened, |table, columns| {
-        within(table, columns.iter().map(|&column| column.to_owned()).collect())
-    })?;
-    (slice.polls, slice.intervals, slice.events) = (polls, intervals, events);
-    let due = &slice.readings.due;
-    slice.order = (0..due.len()).collect();
-    slice.order.sort_by_key(|&row| due[row]);
+    let rows = ordered(opened, wish, within)?;
+    let Beside { polls, intervals, events } = beside(opened, within)?;
+    let mut slice = Slice { rows, polls, intervals, events };
     slice.polls.sort_by_key(|(due, _, _)| *due);
     slice.intervals.sort_by_key(|interval| interval.time);
     slice.events.sort_by_key(|event| event.time);
@@ -152,7 +135,7 @@ fn play(
             for &(due, device, poll) in &slice.polls[step.polls] {
                 polls.add(device, due, poll);
             }
-            let readings = slice.readings.picked(&slice.order[step.readings]);
+            let readings = slice.rows.readings.picked(&slice.rows.order[step.readings]);
             let frame = values.frame(opened, &readings, &polls, &freshness);
             queue.push(Arc::new(Step {
                 newest: step_from,
@@ -205,7 +188,7 @@ struct Parts {
 impl Cursor {
     /// The next step: its first instant, and what belongs to it.
     fn next(&mut self, slice: &Slice) -> Option<(i64, Parts)> {
-        let reading = |at: usize| slice.order.get(at).map(|&row| slice.readings.due[row]);
+        let reading = |at: usize| slice.rows.due(at);
         let poll = |at: usize| slice.polls.get(at).map(|(due, _, _)| *due);
         let interval = |at: usize| slice.intervals.get(at).map(|interval| interval.time);
         let event = |at: usize| slice.events.get(at).map(|event| event.time);

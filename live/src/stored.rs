@@ -9,14 +9,34 @@ use meikyo_recording::{ReadError, Selection};
 
 use crate::columns::times;
 use crate::frames::{Event, Interval};
-use crate::opened::Opened;
+use crate::opened::{FileProblem, Opened};
 use crate::readings::{Poll, Readings};
 use crate::wish::Wish;
+
+/// The readings of one table, and in which order they came.
+#[derive(Debug)]
+pub(crate) struct Ordered {
+    pub(crate) readings: Readings,
+    /// Positions of the readings by due instant.
+    pub(crate) order: Vec<usize>,
+    /// Files that could not be read wholly.
+    pub(crate) problems: Vec<FileProblem>,
+}
+
+impl Ordered {
+    /// The due instant of a reading by its place in the order; `None` behind the last one.
+    pub(crate) fn due(&self, place: usize) -> Option<i64> {
+        self.order.get(place).map(|&row| self.readings.due[row])
+    }
+}
+
+/// Due instant, device and answer.
+pub(crate) type Answered = (i64, u32, Poll);
 
 /// What goes with the readings of a past, whatever the table: answers by due instant and device,
 /// intervals, events.
 pub(crate) struct Beside {
-    pub(crate) polls: Vec<(i64, u32, Poll)>,
+    pub(crate) polls: Vec<Answered>,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) events: Vec<Event>,
 }
@@ -26,44 +46,87 @@ pub(crate) fn beside(
     opened: &Opened,
     within: impl Fn(&str, &[&str]) -> Selection,
 ) -> Result<Beside, ReadError> {
-    let mut beside = Beside { polls: Vec::new(), intervals: Vec::new(), events: Vec::new() };
-    for role in [Role::Answers, Role::Health, Role::Events] {
-        let Some(table) = opened.table_for(role)? else { continue };
-        let contract = table.role().contract().iter().map(|(name, _)| *name);
-        let of_role = contract.filter(|name| table.column(name).is_some());
-        let columns: Vec<_> = match role {
-            Role::Events => table.columns.iter().map(|column| column.name.as_str()).collect(),
-            _ => std::iter::once("time").chain(of_role).collect(),
-        };
-        each(opened, &within(&table.name, &columns), |batch| {
-            match role {
-                Role::Answers => take_polls(opened, batch, &mut beside.polls),
-                Role::Health => take_intervals(batch, &mut beside.intervals),
-                _ => beside.events.extend(events_of(batch)),
-            }
-            Ok(())
-        })?;
-    }
-    Ok(beside)
+    let (mut intervals, mut events) = (Vec::new(), Vec::new());
+    let (polls, _) = polls(opened, &within)?;
+    of_role(opened, Role::Health, &within, |batch| take_intervals(batch, &mut intervals))?;
+    of_role(opened, Role::Events, &within, |batch| events.extend(events_of(batch)))?;
+    Ok(Beside { polls, intervals, events })
 }
 
-pub(crate) fn each(
+/// The answers by due instant and device, and the files that could not be read wholly; `within` makes
+/// the selection of a table and some of its columns.
+pub(crate) fn polls(
+    opened: &Opened,
+    within: impl Fn(&str, &[&str]) -> Selection,
+) -> Result<(Vec<Answered>, Vec<FileProblem>), ReadError> {
+    let mut polls = Vec::new();
+    let take = |batch: &RecordBatch| take_polls(opened, batch, &mut polls);
+    let problems = of_role(opened, Role::Answers, within, take)?;
+    Ok((polls, problems))
+}
+
+/// Reads what the table of a role must have, of events every column.
+fn of_role(
+    opened: &Opened,
+    role: Role,
+    within: impl Fn(&str, &[&str]) -> Selection,
+    mut take: impl FnMut(&RecordBatch),
+) -> Result<Vec<FileProblem>, ReadError> {
+    let Some(table) = opened.table_for(role)? else { return Ok(Vec::new()) };
+    let contract = table.role().contract().iter().map(|(name, _)| *name);
+    let of_role = contract.filter(|name| table.column(name).is_some());
+    let columns: Vec<_> = match role {
+        Role::Events => table.columns.iter().map(|column| column.name.as_str()).collect(),
+        _ => std::iter::once("time").chain(of_role).collect(),
+    };
+    each(opened, &within(&table.name, &columns), |batch| {
+        take(batch);
+        Ok(())
+    })
+}
+
+/// Reads what a wish is about; `within` makes the selection of a table and some of its columns.
+pub(crate) fn ordered(
+    opened: &Opened,
+    wish: &Wish,
+    within: impl Fn(&str, &[&str]) -> Selection,
+) -> Result<Ordered, ReadError> {
+    let labels = meikyo_recording::series::labels(&wish.table);
+    let names = labels.map(|label| wish.table.columns[label].name.as_str());
+    let wanted = wish.wanted().map(|column| column.name.as_str());
+    let hints = wish.hint_names().into_iter().flatten();
+    let mut columns: Vec<&str> = Vec::new();
+    for name in std::iter::once("time").chain(names).chain(wanted).chain(hints) {
+        if !columns.contains(&name) {
+            columns.push(name);
+        }
+    }
+    let mut readings = Readings::new(wish.columns.len());
+    let problems = each(opened, &within(&wish.table.name, &columns), |batch| {
+        take_readings(opened, wish, batch, &mut readings)
+    })?;
+    let mut order: Vec<_> = (0..readings.due.len()).collect();
+    order.sort_by_key(|&row| readings.due[row]);
+    Ok(Ordered { readings, order, problems })
+}
+
+/// Hands on the rows of a selection; the files that could not be read wholly.
+fn each(
     opened: &Opened,
     selection: &Selection,
     mut take: impl FnMut(&RecordBatch) -> Result<(), ReadError>,
-) -> Result<(), ReadError> {
+) -> Result<Vec<FileProblem>, ReadError> {
     let mut scan = match opened.recording.scan(selection) {
         Ok(scan) => scan,
-        Err(ReadError::UnknownTable { .. } | ReadError::UnknownColumn { .. }) => return Ok(()),
+        Err(ReadError::UnknownTable { .. } | ReadError::UnknownColumn { .. }) => {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(error),
     };
     for batch in &mut scan {
         take(&batch?)?;
     }
-    for problem in scan.problems() {
-        opened.problem(problem);
-    }
-    Ok(())
+    Ok(scan.problems().iter().map(|problem| opened.problem(problem)).collect())
 }
 
 /// The raw bits of a column; all null where there is none.
@@ -106,7 +169,7 @@ pub(crate) fn take_readings(
     Ok(())
 }
 
-pub(crate) fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<(i64, u32, Poll)>) {
+pub(crate) fn take_polls(opened: &Opened, batch: &RecordBatch, polls: &mut Vec<Answered>) {
     let [pdus, received, uptimes] =
         [answers::PDU.name(), answers::RECEIVED_US.name(), answers::UPTIME_CS.name()]
             .map(|name| bits(batch, name));

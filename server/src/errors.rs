@@ -108,6 +108,13 @@ impl From<RangeError> for ApiError {
                 );
                 Self::bad(text, "width")
             }
+            RangeError::TooManyReadings => {
+                let text = format!(
+                    "{error} for `rates=read`; ask for less time, name fewer series with a label such \
+                     as `device=node0*`, or leave `rates` out"
+                );
+                Self::bad(text, "rates")
+            }
         }
     }
 }

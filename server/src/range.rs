@@ -9,7 +9,7 @@ use arrow::ipc::writer::StreamWriter;
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use meikyo_live::range::{Cell, Range, RangeRequest};
+use meikyo_live::range::{Cell, Range, RangeRequest, Rates};
 use meikyo_live::{Opened, drawable, label_names};
 
 use crate::column_units::unit_of;
@@ -89,10 +89,18 @@ impl Query {
             None => Facet::ALL.to_vec(),
             Some(names) => names.split(',').map(Facet::parse).collect::<Result<_, _>>()?,
         };
+        let rates = match parameters.optional("rates").as_deref() {
+            None | Some("counted") => Rates::Counted,
+            Some("read") => Rates::AsRead,
+            Some(other) => {
+                let text = format!("`rates` is `counted` or `read`, not `{other}`");
+                return Err(ApiError::bad(text, "rates"));
+            }
+        };
         let labels = parameters.labels(&label_names(&table))?;
         let fold = (fold > 0).then_some(fold);
         Ok(Self {
-            request: RangeRequest { table, column, from, to, width, fold, labels },
+            request: RangeRequest { table, column, from, to, width, fold, rates, labels },
             form,
             values,
         })

@@ -108,7 +108,7 @@ function Head() {
   return (
     <header class="head">
       <a class="mark" href={addressOf({ name: "cluster" })}>
-        <Mark /> meikyo
+        <Mark /> <span>meikyo</span>
       </a>
       {all.length > 1 ? (
         <select

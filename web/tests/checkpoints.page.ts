@@ -88,7 +88,10 @@ beforeAll(async () => {
   await committed(5);
   writeFileSync(join(place.path, "done"), "");
   expect(await ended, told).toBe(0);
-  server = await served([recording]);
+  // With a second recording the page's head has all that it can have.
+  const day = join(place.path, "day");
+  run(["farm", "--count", "2", "--virtual", "5s", "--out", day]);
+  server = await served([recording, day]);
   browser = await openBrowser();
 }, HOOK_MS);
 afterAll(async () => {

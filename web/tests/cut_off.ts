@@ -5,7 +5,7 @@ export function cutOff(): string[] {
   const found = new Set<string>();
   for (const element of document.querySelectorAll<HTMLElement>("main *, .time *, .head *, dialog[open] *")) {
     // Plots hide labels at their edges themselves; unseen texts are for those who listen.
-    if (element.closest(".unseen, .uplot, .keyword, select, input") !== null) continue;
+    if (element.closest(".unseen, .uplot, .keyword, .mark, select, input") !== null) continue;
     if (![...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent?.trim() !== ""))
       continue;
     const range = document.createRange();

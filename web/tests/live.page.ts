@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 import { run, served, until } from "./program.ts";
 import { stage } from "./stage.ts";
 
-const on = stage({ hosts: 12, switches: 1 });
+/** Answers of this host are under way for up to 18 ms: its rates do not fill the bins of the page exactly. */
+const LATE = "node003";
+const on = stage({ hosts: 12, switches: 1, events: [`at 1s set jitter=18ms ${LATE}`] });
 /** What the browser complained about, policy violations among it. */
 const complaints: string[] = [];
 
@@ -88,9 +90,8 @@ describe("live", () => {
     await page.close();
   });
 
-  // On a machine with other work another value was shown once in many runs; why is not known yet, so it is tried again.
-  it("shows the values that the recording holds", { retry: 2 }, async () => {
-    const page = await open("cluster?t=-10s&tables=1&rows=series&find=eth0&dev=node003");
+  it("shows the values that the recording holds", async () => {
+    const page = await open(`cluster?t=-10s&tables=1&rows=series&find=eth0&dev=${LATE}`);
     await until("it has been recorded for longer than the window", async () => {
       const told = await page.evaluate(
         async () => (await fetch("api/v1/recordings")).json() as Promise<{ from_us: number; to_us: number }[]>,
@@ -100,7 +101,7 @@ describe("live", () => {
     await page.keyboard.press("Space");
     await addressed(page, /\.\./);
     const { fromUs, toUs } = await shownWindow(page);
-    const cells = page.locator("tr", { has: page.locator("td", { hasText: "node003 eth0" }) }).locator("td");
+    const cells = page.locator("tr", { has: page.locator("td", { hasText: `${LATE} eth0` }) }).locator("td");
     // A reading this near to an edge of the window may be in a pixel on either side of it.
     const edgeUs = 250e3;
     const iso = (us: number): string => new Date(us / 1000).toISOString();
@@ -111,7 +112,7 @@ describe("live", () => {
         on.measuring.recording,
         "interfaces",
         "--device",
-        "node003",
+        LATE,
         "--label",
         "interface=eth0",
         "--columns",
@@ -132,16 +133,20 @@ describe("live", () => {
       readings.filter(({ timeUs }) => timeUs > fromUs - beyondUs && timeUs < toUs + beyondUs).map(({ rate }) => rate);
     expect(within(-edgeUs).length).toBeGreaterThan(80);
     const [least, most] = [within(-edgeUs), within(edgeUs)].map((some) => Math.max(...some) * 8) as [number, number];
-    // While the window is still being read the greatest of what came so far stands there.
-    let text = "";
-    const wanted = (): string => `the table shows ${least} to ${most} bit/s, not ${text}`;
-    await until(wanted, async () => {
-      text = (await cells.nth(4).textContent()) ?? "";
-      const words = text.split("\u202f");
-      const factor = { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9 }[words.at(-1) ?? ""] ?? Number.NaN;
-      const shown = Number(words.slice(0, -1).join("")) * factor;
-      return shown > least * 0.98 && shown < most * 1.02;
-    });
+    // As it came live, and read from the recording.
+    for (const way of ["live", "reloaded"]) {
+      if (way === "reloaded") await page.reload();
+      // While the window is still being read the greatest of what came so far stands there.
+      let text = "";
+      const wanted = (): string => `the table shows ${least} to ${most} bit/s, not ${text}, ${way}`;
+      await until(wanted, async () => {
+        text = (await cells.nth(4).textContent()) ?? "";
+        const words = text.split("\u202f");
+        const factor = { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9 }[words.at(-1) ?? ""] ?? Number.NaN;
+        const shown = Number(words.slice(0, -1).join("")) * factor;
+        return shown > least * 0.98 && shown < most * 1.02;
+      });
+    }
     await page.close();
   });
 });

@@ -7,13 +7,15 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Browser, openBrowser } from "./browser.ts";
-import { directory, program, run, served, until } from "./program.ts";
+import { directory, measured, program, run, served, until } from "./program.ts";
 
 const place = directory();
 const recording = join(place.path, "prof");
 let server: Awaited<ReturnType<typeof served>> | undefined;
 let browser: Browser | undefined;
 let sampled = false;
+/** Goes on while the samples were taken and after that. */
+let measuring: Awaited<ReturnType<typeof measured>> | undefined;
 
 /** A busy machine takes long to look at everything that runs on it. */
 const HOOK_MS = 400_000;
@@ -23,6 +25,7 @@ const BUSY =
   "const until = Date.now() + 60_000; let sum = 0; while (Date.now() < until) for (let at = 0; at < 1e6; at += 1) sum += Math.sqrt(at); process.exit(sum > 0 ? 0 : 1)";
 
 beforeAll(async () => {
+  measuring = await measured(place.path, 2, 0);
   const busy = spawn(process.execPath, ["-e", BUSY], { stdio: "ignore" });
   const { status, stderr } = spawnSync(
     program(),
@@ -40,6 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
+  await measuring?.stop();
   place.remove();
 });
 
@@ -246,6 +250,22 @@ it.each(["dark", "light"])("has no serious finding of axe in the %s theme, and n
   );
   expect(beyond).toEqual([]);
   await page.close();
+});
+
+it("shows what a measurement that still goes on had read at the time of the samples", async () => {
+  if (skips() || measuring === undefined || browser === undefined) return;
+  const both = await served([recording, measuring.recording]);
+  const page = await browser.context.newPage();
+  await page.goto(`${both.address}#profile?rec=prof`);
+  const strip = page.getByRole("application", { name: /^Sent, busiest interface of each device at the same time/ });
+  await strip.waitFor();
+  await until("all of that time was read", async () => (await strip.getAttribute("aria-busy")) !== "true");
+  const picker = page.getByRole("combobox", { name: "Quantity" });
+  expect(await picker.inputValue()).toBe("interfaces.out_octets");
+  await picker.selectOption({ label: "load, 1 min" });
+  await page.getByRole("application", { name: /^Load, 1 min.* at the same time/ }).waitFor();
+  await page.close();
+  await both.stop();
 });
 
 it("says so where there is no profile, and while the server does not answer", async () => {

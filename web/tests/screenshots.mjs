@@ -2,7 +2,7 @@
 //
 //   npm run screenshots -- FOLDER     for the documentation: ../docs/pictures (needs the program, MEIKYO_BIN)
 //   MEIKYO_URL=http://127.0.0.1:8420/ npm run screenshots -- FOLDER     of a running `meikyo serve`, in both themes
-//       and at three widths, to be looked at
+//       and at three widths, to be looked at; its recordings of samples and of checkpoints are called so
 //
 // Names of views behind FOLDER take only those.
 //
@@ -46,6 +46,7 @@ const VIEWS = {
   fabric: { hash: "fabric?t=-1m" },
   load: { hash: "fabric?t=-1m&colour=load" },
   profile: { hash: "profile?rec=profile" },
+  checkpoints: { hash: "checkpoints?rec=checkpoints&t=-1h" },
   data: { hash: "data" },
   alerts: { hash: "cluster?t=-1m", prepare: (page) => page.keyboard.press("a") },
 };

@@ -48,6 +48,17 @@ fn the_result_is_the_same_under_every_scheduler() {
     assert_eq!(checked["result_digest"], truth["result_digest"]);
 }
 
+#[test]
+fn a_sequential_run_is_said_to_be_on_one_thread_whatever_was_asked_for() {
+    let file = example("simulate-metadata.toml");
+    let small = ["simulate", &file, "--set", "operations=20"];
+    let how = [&small[..], &["--scheduler", "sequential", "--threads", "2"]].concat();
+    let output = run(&how);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.lines().any(|line| line.trim_end().ends_with("sequential on 1 thread")), "{told}");
+    assert_eq!(json(&how)["effort"]["threads_used"], 1);
+}
+
 /// Customers that come twice as fast as one server serves them: it is busy all the time, not twice.
 #[test]
 fn an_overloaded_queue_is_called_so_and_times_are_for_people() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use meikyo_recording::layout::{self, ParquetFile};
 use meikyo_recording::query::{self, View};
+use meikyo_recording::rate::Freshness;
 use meikyo_recording::read::Wanted;
 use meikyo_recording::summary::SUFFIX;
 use meikyo_recording::{ReadError, Selection, TableSchema};
@@ -167,7 +168,7 @@ impl Source<'_> {
         problems: &mut Vec<FileProblem>,
     ) -> Result<(), ReadError> {
         let column = &self.request.column;
-        let margin = if column.counts() { self.margin()? } else { Nanos::ZERO };
+        let margin = if column.counts() { margin(&freshness(self.opened)?) } else { Nanos::ZERO };
         let selection = Selection {
             table: self.request.table.name.clone(),
             columns: Some(vec![column.name.clone()]),
@@ -195,11 +196,11 @@ impl Source<'_> {
         }
         Ok(())
     }
+}
 
-    /// How far from a reading its rate can reach.
-    fn margin(&self) -> Result<Nanos, ReadError> {
-        let longest = freshness(self.opened)?.longest().unwrap_or(MARGIN_LEAST);
-        let margin = Nanos::new(longest.get().saturating_mul(2));
-        Ok(margin.clamp(MARGIN_LEAST, MARGIN_MOST))
-    }
+/// How far from a reading its rate can reach.
+pub(super) fn margin(freshness: &Freshness) -> Nanos {
+    let longest = freshness.longest().unwrap_or(MARGIN_LEAST);
+    let margin = Nanos::new(longest.get().saturating_mul(2));
+    margin.clamp(MARGIN_LEAST, MARGIN_MOST)
 }

@@ -41,6 +41,10 @@ use crate::wire::RangeBody;
         ("format" = Option<String>, Query, description = "`json` or `arrow`"),
         ("values" = Option<String>, Query, description = "which of `min`, `mean`, `max` and \
             `count` an Arrow stream carries, with commas between; all when absent"),
+        ("rates" = Option<String>, Query, description = "in which bins the rate of a counter lies: \
+            `counted`, also when absent, in those in which it was counted, each for its share of the \
+            time; `read` in that of the reading that brought it, as live frames have it, from raw \
+            readings, of which there may be 8 million"),
         ("device" = Option<[String]>, Query, description = "only series with that label, `*` and \
             `?` stand for any text; every label of the table can be named so, also repeatedly"),
     ),

@@ -18,7 +18,7 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{HandshakeError, Message, WebSocket};
 
 use crate::client::{Served, client, serve};
-use crate::ranges::id;
+use crate::ranges::{id, near, pixels};
 use crate::recorded::{START, recording};
 
 /// A viewer.
@@ -224,6 +224,8 @@ pub(crate) struct Collector {
     interval: u64,
     /// What the counters have moved, in steps of an interval.
     moved: u64,
+    /// How long after the due instant the next answers are received.
+    received_us: i64,
 }
 
 impl Collector {
@@ -240,7 +242,7 @@ impl Collector {
             StreamWriter::open(dir, Kind::Measured, "snmp", schemas.clone(), options).unwrap();
         let devices = (0..devices).map(|device| format!("node{device:04}")).collect();
         let time = WallTime::now().floor(Nanos::from_millis(100)).as_nanos();
-        Self { writer, schemas, devices, time, interval: 0, moved: 0 }
+        Self { writer, schemas, devices, time, interval: 0, moved: 0, received_us: 500 }
     }
 
     /// Says that every reading is fresh, as a collector finds out in its first seconds.
@@ -293,7 +295,7 @@ impl Collector {
             of_polls.put_symbol(polls[0], device);
             of_polls.put_u64(polls[1], 0);
             of_polls.put_symbol(polls[2], ok);
-            of_polls.put_i64(polls[3], 500);
+            of_polls.put_i64(polls[3], self.received_us);
             of_polls.put_u64(polls[4], 1_000 + 10 * self.interval);
             of_values.begin_row(self.time);
             of_values.put_symbol(values[0], device);
@@ -379,6 +381,115 @@ fn what_is_found_while_a_viewer_looks_counts_from_then_on() {
     collector.find_freshness();
     newest_after(&mut collector, false);
     assert_eq!(newest_after(&mut collector, false), [0.0, 0.0]);
+    collector.writer.close().unwrap();
+}
+
+/// Intervals in which counters move so many steps, and by how many ms their answers are late: less than an agent's
+/// own clock tells.
+const BURSTS: [(u64, i64); 16] = [
+    (1, 0),
+    (9, 17),
+    (2, 3),
+    (30, 19),
+    (0, 0),
+    (0, 11),
+    (1, 18),
+    (1, 1),
+    (17, 15),
+    (3, 0),
+    (0, 19),
+    (8, 2),
+    (25, 0),
+    (1, 16),
+    (2, 0),
+    (40, 12),
+];
+
+/// What viewers saw of a collector whose answers are late, and the same read again; the latter is returned.
+fn seen_and_read_again(collector: &mut Collector, served: &Served) -> BTreeMap<(i64, String), f32> {
+    let mut viewer = Viewer::of_octets(served);
+    let (mut rows, mut seen) = (Vec::new(), BTreeMap::new());
+    viewer.text(&mut rows);
+    let begin_ms = collector.time / 1_000_000;
+    for (steps, late_ms) in BURSTS {
+        let newest = collector.time / 1_000_000;
+        collector.moved += steps;
+        collector.received_us = 500 + late_ms * 1_000;
+        collector.interval_of_standing_counters();
+        let deadline = WallTime::now() + Nanos::from_secs(30);
+        while rows.iter().filter(|row: &&Row| row.0 == newest).count() < 2 {
+            assert!(WallTime::now() < deadline, "{newest} is not seen: {rows:?}");
+            viewer.text(&mut rows);
+        }
+    }
+    for (due, device, value, _) in rows.iter().filter(|row| row.0 >= begin_ms && !row.2.is_nan()) {
+        seen.insert((*due, device.clone()), *value);
+    }
+    let path = format!(
+        "recordings/{}/range?table=interfaces&column=in_octets&rates=read&from={}&to={}&width={}",
+        id(served),
+        begin_ms * 1_000,
+        collector.time / 1_000,
+        BURSTS.len(),
+    );
+    let body = served.json(&path);
+    assert_eq!((&body["bin_us"], &body["from_us"]), (&json!(100_000), &json!(begin_ms * 1_000)));
+    let pixels = pixels(&body);
+    let due = |bin: u64| begin_ms + 100 * i64::try_from(bin).unwrap();
+    let places: Vec<_> = pixels.keys().map(|(device, bin)| (due(*bin), device.clone())).collect();
+    assert_eq!(
+        places.iter().collect::<std::collections::BTreeSet<_>>(),
+        seen.keys().collect::<std::collections::BTreeSet<_>>()
+    );
+    for ((device, bin), (least, mean, most, count)) in pixels {
+        let shown = f64::from(seen[&(due(bin), device.clone())]);
+        for read in [least, mean, most] {
+            assert!(near(read, shown), "{device}, pixel {bin}: {read} of the past, live {shown}");
+        }
+        assert_eq!(count, 1, "{device}, pixel {bin}");
+    }
+    seen
+}
+
+/// By hand: what was counted between two answers over the time between them, of devices that update at every reading.
+#[test]
+fn what_was_seen_live_of_late_answers_stands_in_the_same_pixels_when_it_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut collector = Collector::open(dir.path(), 2);
+    collector.interval_of_standing_counters();
+    collector.writer.sync_now().unwrap();
+    let served = serve(dir.path());
+    let begin_ms = collector.time / 1_000_000;
+    let seen = seen_and_read_again(&mut collector, &served);
+    let mut before_ms = 0;
+    for ((steps, late_ms), due) in BURSTS.into_iter().zip((begin_ms..).step_by(100)) {
+        let seconds = f64::from(i32::try_from(100 + late_ms - before_ms).unwrap()) / 1_000.0;
+        for (device, octets) in [("node0000", 1_000), ("node0001", 2_000)] {
+            let rate = f64::from(u32::try_from(octets * steps).unwrap()) / seconds;
+            let shown = f64::from(seen[&(due, device.to_owned())]);
+            assert!(near(shown, rate), "{device} at {due}: {shown}, by hand {rate}");
+        }
+        before_ms = late_ms;
+    }
+    collector.writer.close().unwrap();
+}
+
+/// Of values of which it is not known how often they are updated, the rate before is shown while they stand still.
+#[test]
+fn rates_that_are_held_live_are_held_when_they_are_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut collector = Collector::without_findings(dir.path(), 2);
+    collector.interval_of_standing_counters();
+    collector.writer.sync_now().unwrap();
+    let served = serve(dir.path());
+    let begin_ms = collector.time / 1_000_000;
+    let seen = seen_and_read_again(&mut collector, &served);
+    let standing =
+        BURSTS.iter().zip((begin_ms..).step_by(100)).filter(|((steps, _), _)| *steps == 0);
+    for (_, due) in standing {
+        let of = |due| seen[&(due, "node0001".to_owned())];
+        assert_eq!(of(due).to_bits(), of(due - 100).to_bits(), "at {due}");
+    }
     collector.writer.close().unwrap();
 }
 

@@ -16,7 +16,7 @@ use crate::client::serve;
 use crate::recorded::{HOSTS, SPAN, START, recording};
 
 /// What a pixel must hold: least, mean, greatest, readings.
-type Pixel = (f64, f64, f64, u64);
+pub(crate) type Pixel = (f64, f64, f64, u64);
 
 /// µs since the epoch, `seconds` after the start.
 fn at_us(seconds: u64) -> i64 {
@@ -24,7 +24,7 @@ fn at_us(seconds: u64) -> i64 {
 }
 
 /// Pixels by device and bin.
-fn pixels(body: &Value) -> BTreeMap<(String, u64), Pixel> {
+pub(crate) fn pixels(body: &Value) -> BTreeMap<(String, u64), Pixel> {
     let mut found = BTreeMap::new();
     for row in body["rows"].as_array().unwrap() {
         let device = row["labels"]["device"].as_str().unwrap();
@@ -38,7 +38,7 @@ fn pixels(body: &Value) -> BTreeMap<(String, u64), Pixel> {
     found
 }
 
-fn near(a: f64, b: f64) -> bool {
+pub(crate) fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 2e-5 * a.abs().max(b.abs()).max(1e-9)
 }
 
@@ -210,6 +210,41 @@ fn a_counter_is_its_rate_between_two_answers_from_summaries_and_readings() {
 }
 
 #[test]
+#[expect(clippy::cast_precision_loss, reason = "octets of minutes are below 2^53")]
+fn a_rate_lies_on_request_where_the_reading_was_due_that_brought_it() {
+    const INTERVAL: i64 = 100_000_000;
+    let served = serve(recording());
+    let counters = counters();
+    // From files, over the silence of a device, and where two files meet.
+    for (from, to) in [(100, 130), (290, 335), (590, 610)] {
+        let path = format!(
+            "recordings/{}/range?table=interfaces&column=in_octets&rates=read&from={}&to={}&width={}",
+            id(&served),
+            at_us(from),
+            at_us(to),
+            (to - from) * 10,
+        );
+        let body = served.json(&path);
+        assert_eq!((&body["level_ms"], &body["bin_us"]), (&Value::from(0), &Value::from(100_000)));
+        let begin = body["from_us"].as_i64().unwrap() * 1_000;
+        let mut expected = BTreeMap::new();
+        for (device, readings) in &counters {
+            for pair in readings.windows(2) {
+                let due = pair[1].0 - pair[1].0.rem_euclid(INTERVAL);
+                let Ok(bin) = u64::try_from((due - begin).div_euclid(INTERVAL)) else { continue };
+                if bin < (to - from) * 10 {
+                    let rate = (pair[1].1 - pair[0].1) as f64 / (pair[1].0 - pair[0].0) as f64;
+                    let rate = rate * 1e9;
+                    expected.insert((device.clone(), bin), (rate, rate, rate, 1));
+                }
+            }
+        }
+        assert!(expected.len() > 600, "{} pixels", expected.len());
+        assert_same(&pixels(&body), &expected);
+    }
+}
+
+#[test]
 fn arrow_says_the_same_as_json_and_its_headers_the_facts() {
     let served = serve(recording());
     let path = format!("recordings/{}/range?table=load&column=load_5min&width=50", id(&served));
@@ -317,6 +352,7 @@ fn labels_choose_series_and_wrong_questions_are_told_what_there_is() {
         ("table=../load&column=x", 404, "no table"),
         ("column=x", 400, "`table` is missing"),
         ("table=load&column=load_1min&width=0", 400, "from 1 to"),
+        ("table=load&column=load_1min&rates=all", 400, "`counted` or `read`"),
         ("table=load&column=load_1min&from=now&to=-1min", 400, "not before"),
         ("table=load&column=load_1min&from=yesterday", 400, "-15min"),
     ] {

@@ -12,6 +12,8 @@ export interface RangeRequest {
   readonly width: number;
   readonly labels?: Readonly<Record<string, readonly string[]>>;
   readonly fold?: number;
+  /** Rates lie where the reading was due that brought them, as in live frames; otherwise where they were counted. */
+  readonly rates?: "read";
   /** What of each bin is wanted; all when absent. */
   readonly values?: readonly ("min" | "mean" | "max")[];
 }
@@ -39,6 +41,7 @@ export function rangePath(request: RangeRequest, more: Readonly<Record<string, P
     width: Math.max(1, Math.round(request.width)),
     fold: request.fold ?? null,
     values: request.values?.join() ?? null,
+    rates: request.rates ?? null,
     ...request.labels,
     ...more,
   });

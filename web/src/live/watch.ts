@@ -312,20 +312,16 @@ export class Watch {
     const { request, bins } = this;
     const stop = AbortSignal.any([this.abort.signal, AbortSignal.timeout(PATIENCE_MS)]);
     const { edgeUs } = this;
-    // One interval more at the begin: the first rate is completed in the bin behind the one that it begins in.
-    const window = alignedRequest(fromUs - (bins.binUs === request.intervalUs ? bins.binUs : 0), toUs, bins.binUs);
+    const window = alignedRequest(fromUs, toUs, bins.binUs);
     const series = Math.max(1, request.model.rowOf.length);
     const width = Math.min(
       window.width,
       widthFor(series, window.width),
       Math.max(1, Math.floor(PAST_VALUES_MAX / series)),
     );
-    // Means are shown where a bin is one interval; elsewhere they would be sent for nothing.
-    const values = [
-      ...(this.lows === null ? [] : ["min" as const]),
-      ...(bins.binUs === request.intervalUs ? ["mean" as const] : []),
-      "max" as const,
-    ];
+    const values = [...(this.lows === null ? [] : ["min" as const]), "max" as const];
+    // A bin of one interval holds what its reading brought, as from live frames: the same after a reload.
+    const single = bins.binUs === request.intervalUs && width === window.width;
     const ask = { recording: request.recording, table: request.table, fromUs: window.fromUs, toUs: window.toUs, width };
     try {
       const asked = request.labels?.["device"];
@@ -333,7 +329,13 @@ export class Watch {
       // Awaited below; until then a failure of it is not left unhandled.
       states.catch(() => undefined);
       const range = await getRange(
-        { ...ask, values, column: request.column, ...(request.labels === undefined ? {} : { labels: request.labels }) },
+        {
+          ...ask,
+          values,
+          column: request.column,
+          ...(single ? { rates: "read" as const } : {}),
+          ...(request.labels === undefined ? {} : { labels: request.labels }),
+        },
         stop,
       );
       this.unit.value = range.unit;
@@ -391,27 +393,19 @@ export class Watch {
   }
 
   private async putRange(range: Range, stop: AbortSignal): Promise<void> {
-    const {
-      model: { rowOf },
-      intervalUs,
-    } = this.request;
-    // A rate covers the span between two receive times, which begins in one bin and ends just inside the next. Where
-    // bins are single intervals, the mean is that of the one rate that fills the bin, and it belongs, as in live
-    // frames, to the interval that completed it.
-    const single = range.unit.endsWith("/s") && range.binUs === intervalUs && this.bins.binUs === intervalUs;
-    const [greatest, least, shift] = single ? [range.mean, range.mean, 1] : [range.max, range.min, 0];
+    const { rowOf } = this.request.model;
     const put = (bin: number, row: number, at: number): void => {
-      this.bins.put(bin, row, greatest[at] ?? Number.NaN, NO_STATE);
-      this.lows?.put(bin, row, -(least[at] ?? Number.NaN), NO_STATE);
+      this.bins.put(bin, row, range.max[at] ?? Number.NaN, NO_STATE);
+      this.lows?.put(bin, row, -(range.min[at] ?? Number.NaN), NO_STATE);
     };
     // The usual answer has our very bins, some 250,000 values in a picture: nothing is made for each of them.
     const same = range.binUs === this.bins.binUs;
-    const begin = this.bins.binOf(range.fromUs) + shift;
+    const begin = this.bins.binOf(range.fromUs);
     await inSlices(range.bins.length, stop, (at) => {
       const row = rowOf[range.series[at] ?? 0] ?? -1;
       if (row < 0) return;
       if (same) put(begin + (range.bins[at] ?? 0), row, at);
-      else this.span(range, (range.bins[at] ?? 0) + shift, (bin) => put(bin, row, at));
+      else this.span(range, range.bins[at] ?? 0, (bin) => put(bin, row, at));
     });
   }
 

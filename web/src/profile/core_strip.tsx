@@ -1,6 +1,8 @@
 /** CPUs over time: how many samples each of them has in each second, with the readings of their hosts above, on the same time bar. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import type { Quantity } from "../address/address.ts";
 import type { CoresBody, RecordingBody } from "../api/types.ts";
 import { unreadOf, useRows, useSeries, useWatch } from "../live/watching.ts";
 import { quantityIn, recordings, recordingTitle, tableOf } from "../session/recordings.ts";
@@ -101,7 +103,7 @@ const EMPTY: RowModel = { rows: [], rowOf: new Int32Array(), groups: [], rowsOfD
 const NO_ROWS: ReadonlySet<number> = new Set();
 
 /** The recording that has readings of the chosen quantity: this one, else the first that overlaps it. */
-export function readingsOf(current: RecordingBody, all: readonly RecordingBody[], table: string): RecordingBody | null {
+function readingsOf(current: RecordingBody, all: readonly RecordingBody[], table: string): RecordingBody | null {
   if (tableOf(current, table) !== null) return current;
   const overlaps = (one: RecordingBody): boolean =>
     one.from_us !== null &&
@@ -113,19 +115,22 @@ export function readingsOf(current: RecordingBody, all: readonly RecordingBody[]
   return all.find((one) => one.id !== current.id && tableOf(one, table) !== null && overlaps(one)) ?? null;
 }
 
-/** The readings of the same moments, of the chosen host or of all devices. */
+/** The readings of the same moments, of the chosen host or of all devices, and which of them are shown. */
 export function Readings({
   current,
   of,
   width,
   bounds,
   live,
+  picker,
 }: {
   current: RecordingBody;
   of: ProfileView;
   width: number;
   bounds: () => Bounds;
   live: boolean;
+  /** Chooses among the quantities of the recording that is shown. */
+  picker: (of: RecordingBody, quantity: Quantity) => ComponentChildren;
 }) {
   const { window: window_ } = view.value;
   const quantity = quantityIn([current, ...(recordings.value ?? [])]);
@@ -141,33 +146,43 @@ export function Readings({
     [series, of.host],
   );
   const model = useRows(wanted, own, "devices", "");
+  // A measurement that goes on after the profile has ended is looked at as it was then.
   const watch = useWatch({
     recording: there !== null && known && model.rows.length > 0 ? there : null,
     table,
     column,
     model,
-    window: window_,
+    window: live ? window_ : { live: false, ...bounds() },
     width: Math.max(0, width - 100),
     intervalUs: there?.interval_us ?? 100_000,
     onUnknownSeries: ask,
   });
   const scale = useScale(`${there?.id} ${table} ${column} ${of.host}`, watch);
+  const titled = (chooser: ComponentChildren, picture: ComponentChildren) => (
+    <>
+      <h2>Readings of the same time {chooser}</h2>
+      {picture}
+    </>
+  );
   if (there === null)
-    return (
+    return titled(
+      null,
       <p class="quiet">
         No recording of this server has readings{table === "" ? "" : ` of ${table}`} at this time. Serve the
         measurement, too: <code>meikyo serve PROFILE MEASUREMENT</code>
-      </p>
+      </p>,
     );
   if (known && model.rows.length === 0)
-    return (
+    return titled(
+      null,
       <p class="quiet">
         {recordingTitle(there, recordings.value ?? [])} has no device called {of.host}.
-      </p>
+      </p>,
     );
-  return (
+  return titled(
+    picker(there, quantity),
     <Strip
-      label={`${quantityTitle(quantity, "devices")} at the same time`}
+      label={`${quantityTitle(quantity, "devices", there)} at the same time`}
       bins={watch?.bins ?? null}
       model={model}
       height={READINGS_PX}
@@ -182,6 +197,6 @@ export function Readings({
       onZoom={zoom}
       onPan={pan}
       onKey={stripKeys(model, bounds, () => undefined)}
-    />
+    />,
   );
 }

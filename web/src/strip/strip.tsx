@@ -235,12 +235,10 @@ export function labelsWidth(rows: readonly Row[], font: string): number {
   return Math.min(LABELS_MAX_PX, Math.max(LABELS_MIN_PX, Math.ceil(widest) + LABELS_GAP_PX));
 }
 
-/** A series is told by its part and the number of its device: `001 eth0`. */
+/** A series is told by its device and its part: `node001 eth0`, whose number alone a switch may have, too. */
 function rowLabel(row: Row | undefined): string {
   if (row === undefined) return "";
-  return row.part === "" || row.name === row.part
-    ? row.name
-    : `${/\d+$/.exec(row.device)?.[0] ?? row.device} ${row.part}`;
+  return row.part === "" || row.name === row.part ? row.name : `${row.device} ${row.part}`;
 }
 
 function drawAxis(context: CanvasRenderingContext2D, area: Place, bounds: Bounds, live: boolean, colours: Inks): void {

@@ -70,7 +70,7 @@ export function Data() {
             <thead>
               <tr>
                 <th scope="col">table</th>
-                <th scope="col">holds</th>
+                <th scope="col">what it holds, and its rows of the shown time as a program or file</th>
                 <th scope="col" class="number">
                   rows
                 </th>
@@ -80,7 +80,6 @@ export function Data() {
                 <th scope="col" class="number">
                   rows in the log
                 </th>
-                <th scope="col">in the shown time</th>
               </tr>
             </thead>
             <tbody>
@@ -89,13 +88,15 @@ export function Data() {
                 return (
                   <tr key={table.name}>
                     <td>{table.name}</td>
-                    <td class="quiet">{table.doc}</td>
+                    <td>
+                      <div class="holds">
+                        <span class="quiet">{table.doc}</span>
+                        <Copies table={table.name} />
+                      </div>
+                    </td>
                     <td class="number">{size(count(held?.rows))}</td>
                     <td class="number">{size(quantityText(held?.parquet_bytes, "bytes"))}</td>
                     <td class="number">{size(count(held?.log_rows))}</td>
-                    <td>
-                      <Copies table={table.name} />
-                    </td>
                   </tr>
                 );
               })}

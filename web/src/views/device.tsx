@@ -28,7 +28,7 @@ import { useBounds, useScale } from "../strip/window_of_strip.ts";
 import { StripTable } from "../table/strip_table.tsx";
 import { clockExact } from "../time/moment.ts";
 import { freshnessWords } from "../words/freshness.ts";
-import { columnWords, quantityTitle } from "../words/names.ts";
+import { columnWords, quantityTitle, reasonWords } from "../words/names.ts";
 import { inNaturalOrder } from "../words/natural.ts";
 import { MISSING, quantityText, span } from "../words/quantity.ts";
 import { EventList, EventsAge } from "./cards.tsx";
@@ -385,7 +385,7 @@ function Answers({ device }: { device: string }) {
                 <td class="number">{span(row.roundTripUs)}</td>
                 <td class={stateInk(row.state)}>
                   {row.state}
-                  {row.reason === null ? "" : `, ${row.reason}`}
+                  {row.reason === null ? "" : `, ${reasonWords(row.reason)}`}
                 </td>
               </tr>
             ))}

@@ -182,10 +182,14 @@ function Profiled({ current }: { current: RecordingBody }) {
           onSelect={(chosen) => select(chosen, false)}
           onPick={(host, cpu) => change({ host, cpu, focus: [] })}
         />
-        <h2>
-          Readings of the same time <QuantityPicker />
-        </h2>
-        <Readings current={current} of={of} width={width} bounds={() => bounds.current} live={live} />
+        <Readings
+          current={current}
+          of={of}
+          width={width}
+          bounds={() => bounds.current}
+          live={live}
+          picker={(there, quantity) => <QuantityPicker of={there} quantity={quantity} />}
+        />
       </section>
       <section aria-label="Facts">
         <Facts flame={flame.told.value} atMs={live && selected === null ? flame.told.atMs : 0} />
@@ -674,6 +678,7 @@ function Functions({ tree, search }: { tree: FlameTree; search: string }) {
                     <button
                       type="button"
                       class="plain"
+                      title={frame?.name ?? ""}
                       onClick={() => change({ fn: frame?.name ?? null, shape: "sandwich" }, true)}
                     >
                       {frame?.name ?? ""}

@@ -1,16 +1,25 @@
 /** Which quantity is shown, and whether a row is a device or a single series. */
 
+import type { Quantity } from "../address/address.ts";
+import type { RecordingBody } from "../api/types.ts";
 import { drawable, recording, shownQuantity, tableOf } from "../session/recordings.ts";
 import { show, view } from "../session/view.ts";
 
 /** Tables that have quantities of devices; the others tell about readings. */
 const ROLES = new Set(["readings", "answers"]);
 
-export function QuantityPicker() {
-  const tables = (recording.value?.tables ?? []).filter(
+interface Props {
+  /** Whose quantities they are, where it is not the shown recording, and which of them is shown. */
+  readonly of?: RecordingBody;
+  readonly quantity?: Quantity;
+}
+
+export function QuantityPicker({ of, quantity }: Props) {
+  const current = of ?? recording.value;
+  const tables = (current?.tables ?? []).filter(
     ({ role, labels, columns }) => ROLES.has(role) && labels.includes("device") && columns.some(drawable),
   );
-  const { table, column } = shownQuantity.value;
+  const { table, column } = quantity ?? shownQuantity.value;
   return (
     <div class="row">
       <select
@@ -31,7 +40,7 @@ export function QuantityPicker() {
           </optgroup>
         ))}
       </select>
-      {tableOf(recording.value, table)?.part != null && (
+      {of === undefined && tableOf(current, table)?.part != null && (
         <button
           type="button"
           class="tag"

@@ -1,17 +1,22 @@
 /** Quantities in the words of their declaration, and events in the user's words. */
 
 import type { Quantity } from "../address/address.ts";
+import type { RecordingBody } from "../api/types.ts";
 import { columnOf, recording, tableOf } from "../session/recordings.ts";
 
 /** A quantity in one or two words, as its table declares it: `sent`, `disk used`. */
-export function columnWords(table: string, column: string): string {
-  return columnOf(recording.value, table, column)?.words ?? column.replaceAll("_", " ");
+export function columnWords(table: string, column: string, of: RecordingBody | null = recording.value): string {
+  return columnOf(of, table, column)?.words ?? column.replaceAll("_", " ");
 }
 
 /** The title of a picture: `Sent, busiest interface of each device`. */
-export function quantityTitle({ table, column }: Quantity, rows: "devices" | "series"): string {
-  const words = columnWords(table, column);
-  const part = tableOf(recording.value, table)?.part ?? null;
+export function quantityTitle(
+  { table, column }: Quantity,
+  rows: "devices" | "series",
+  of: RecordingBody | null = recording.value,
+): string {
+  const words = columnWords(table, column, of);
+  const part = tableOf(of, table)?.part ?? null;
   const title = words.charAt(0).toUpperCase() + words.slice(1);
   if (part === null) return title;
   return rows === "devices" ? `${title}, ${part.greatest} ${part.noun} of each device` : `${title}, every ${part.noun}`;
@@ -65,6 +70,21 @@ const EVENTS: Readonly<Record<string, string>> = {
 /** The kind of an event in words, for events without a text of their own. */
 export function eventWords(kind: string): string {
   return EVENTS[kind] ?? kind.replaceAll("_", " ");
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  in_flight: "still waiting",
+  backed_off: "asked less often",
+  rate_cap: "limit of its requests",
+  in_flight_cap: "limit of open requests",
+  overrun: "collector late",
+  stall: "collector stood still",
+  socket_drops: "dropped here",
+};
+
+/** Why a device was not asked, or what was wrong with its answer. */
+export function reasonWords(reason: string): string {
+  return REASONS[reason] ?? reason.replaceAll("_", " ");
 }
 
 const BROKEN = new Set([
