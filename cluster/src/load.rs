@@ -10,6 +10,7 @@ use meikyo_units::Nanos;
 
 use crate::address::{Unusable, parse_address};
 use crate::alert::read_rules;
+use crate::checkpoint::read_checkpoint;
 use crate::fabric::read_fabric;
 use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
@@ -223,6 +224,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
     let alerts = read_rules(reading, file, &gathering.devices);
     let default_alerts = file.flag(reading, "default_alerts").is_none_or(|flag| flag.value);
     let fabric = read_fabric(reading, file, &gathering.devices);
+    let checkpoint = read_checkpoint(reading, file, &gathering.devices);
     Resolved {
         cluster: Cluster {
             name: name.map(|name| name.value).unwrap_or_default(),
@@ -233,6 +235,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             alerts,
             default_alerts,
             fabric,
+            checkpoint,
         },
         origins: gathering.origins,
         keep_origin: origin_of(keep.as_ref()),
@@ -633,7 +636,8 @@ fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced
 }
 
 /// The unfolded texts of a key, each with its line.
-fn read_names(
+/// Names of a key, unfolded, each with its line.
+pub(crate) fn read_names(
     reading: &mut Reading,
     section: &Section<'_>,
     key: &str,

@@ -6,7 +6,7 @@ use meikyo_places::{Collected, Lines, Problem, hint, kind_of, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::keys::{Keys, Kind, RESERVED};
+use crate::keys::{Keys, Kind};
 use crate::{LoadError, ObjectCheck};
 
 /// Texts reach messages, tables and the agents' configuration, where a line is a line.
@@ -104,9 +104,6 @@ impl<'a> Section<'a> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        if self.path.is_empty() && RESERVED.contains(&name) {
-            return format!("`{name}` is reserved for a later version and not understood yet");
-        }
         let names = || self.keys.iter().map(|key| key.name);
         let allowed: Vec<_> = names().map(|name| format!("`{name}`")).collect();
         format!("unknown key{}; allowed are {}", hint(name, names()), allowed.join(", "))
