@@ -1,12 +1,15 @@
 //! `meikyo checkpoint`: protect what a parallel program holds by parity on its own hosts.
 
+mod afar;
 mod as_is;
+mod criu;
 mod daemon;
 mod doctor;
 mod domains;
 mod inside;
 mod key;
 mod levels;
+mod machine;
 mod parts;
 mod plan;
 mod program;
@@ -17,6 +20,7 @@ pub(crate) mod roles;
 mod run;
 mod site;
 mod status;
+mod trouble;
 mod watch;
 
 use clap::{Args, Subcommand};

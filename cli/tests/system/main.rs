@@ -7,6 +7,7 @@ mod cached_rates;
 mod checkpoint;
 mod checkpoint_as_is;
 mod checkpoint_cycles;
+mod checkpoint_machines;
 mod checkpoint_run;
 mod config;
 mod export;

@@ -11,12 +11,11 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use meikyo_checkpoint::capture::criu::{Criu, CriuError};
 use meikyo_checkpoint::charter;
 use meikyo_checkpoint::daemon::{Happened, Observer, What};
 use meikyo_checkpoint::drain::Drained;
@@ -25,12 +24,13 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, bytes_text, span_text};
 use meikyo_units::Nanos;
 
-use super::inside::{COPIED, DUMPED, HERE, READY, RESTORED, SAVED};
-use super::parts::{Halt, Parts, Stopped};
+use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED, WHOLE};
+use super::parts::Parts;
 use super::plan::DETECTION;
 use super::role_names::{BRING_BACK, CAPTURE};
 use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site};
-use super::watch::{CAUSE, ENDING, Job, LOOK_AGAIN, NotStarted, Trouble, now};
+use super::trouble::{CAUSE, Halt, LOOK_AGAIN, NotStarted, Stopped, Trouble, now};
+use super::watch::{ENDING, Job};
 use crate::signals;
 
 /// Hosts have so long until their processes stand still and are written, and to bring them back.
@@ -48,6 +48,9 @@ const EVERY_MIN: Nanos = Nanos::from_millis(100);
 /// TCP sends again what was dropped while the program stood still as long after that as it stood still, and so much later at
 /// most: one that stood still again before would not get on.
 const SENT_AGAIN: Nanos = Nanos::from_millis(400);
+
+/// What is under way between hosts, as a connection that is being opened, passes in this time; else it is said.
+const UNDER_WAY: Duration = Duration::from_secs(10);
 
 /// What the program has said is passed on in such pieces.
 const PIECE_BYTES: usize = 64 << 10;
@@ -67,29 +70,6 @@ enum Outcome {
     Ended(u8),
     /// A host was lost, and there is something to go on from, or not.
     Lost(usize, bool),
-}
-
-/// A CRIU that works here.
-pub(super) fn criu(program: &Path) -> Result<PathBuf, Failure> {
-    let is_path = program.components().count() > 1;
-    let program = if is_path { std::path::absolute(program)? } else { program.to_owned() };
-    if !rustix::process::geteuid().is_root() {
-        return Err(Failure::new("only root captures programs as they are")
-            .hint("run it as root; a program with libmeikyo_checkpoint needs no privileges, and no --as-is"));
-    }
-    let criu = Criu::new(&program);
-    let explained = |error: CriuError| {
-        let hint = "install CRIU 4.2 or newer (Debian 14 has it; packaging/criu puts it into a folder), and say where it is: \
-                    --criu FILE, or MEIKYO_CRIU";
-        match &error {
-            CriuError::Unable { .. } => Failure::new(error)
-                .hint("`criu check` says what the kernel lacks; a program with libmeikyo_checkpoint needs none of it"),
-            _ => Failure::new(error).hint(hint),
-        }
-    };
-    criu.version().map_err(explained)?;
-    criu.check().map_err(explained)?;
-    Ok(program)
 }
 
 /// Runs a job until its program ends, on spare hosts where others are lost.
@@ -129,17 +109,15 @@ fn carry_on(
             Outcome::Lost(place, is_saved) => {
                 lost_at = Some(now());
                 let lost = site.hosts[place].name.clone();
-                let spares = &mut as_is(site).spares;
-                if spares.is_empty() {
+                let Some(spare) = site.replace(place) else {
                     let hint = format!(
                         "meikyo checkpoint restart --directory {} goes on when {lost} is back, or with --on HOSTS with another in \
-                         its place; --spares N has others stand ready",
+                         its place; --spares N, or `spares` of the cluster file, has others stand ready",
                         site.directory.display()
                     );
                     let text = format!("the host {lost} is gone, and no spare is left");
                     return Err(Failure::new(text).hint(hint));
-                }
-                let spare = spares.remove(0);
+                };
                 output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
                 observer(recovering(
                     What::Replaced,
@@ -147,7 +125,6 @@ fn carry_on(
                     None,
                     format!("{spare} takes the place of {lost}"),
                 ));
-                site.hosts[place].name = spare;
                 (first, drained) = (&[], None);
                 origin = if is_saved { Origin::From(None) } else { Origin::Afresh };
             }
@@ -368,8 +345,9 @@ impl Attempt<'_> {
         job.carry(false)?;
         parts.go_on();
         let restored = parts.await_all(RESTORED, WRITING, || job.look_after());
-        job.carry(true)?;
+        let carried = job.carry(true);
         restored?;
+        carried?;
         Ok(BroughtBack { step, ready })
     }
 
@@ -496,7 +474,9 @@ fn forget_end(site: &Site) -> io::Result<()> {
 fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
     let name = |place: &usize| site.hosts[*place].name.clone();
     match halt {
-        Halt::Failed(place, why) => format!("the program is not {what} on {}: {why}", name(place)),
+        Halt::Failed(place, why) | Halt::UnderWay(place, why) => {
+            format!("the program is not {what} on {}: {why}", name(place))
+        }
         Halt::Ended(place) => {
             format!("the program is not {what} on {}: whoever does it has ended", name(place))
         }
@@ -508,9 +488,11 @@ fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
 }
 
 fn part_arguments(site: &Site) -> Vec<String> {
-    let criu = site.as_is.as_ref().map(|as_is| as_is.criu.to_string_lossy().into_owned());
+    let criu = site.criu().to_string_lossy().into_owned();
     let disk = site.disk().to_string_lossy().into_owned();
-    let mut words = vec!["--criu".to_owned(), criu.unwrap_or_default(), "--disk".to_owned(), disk];
+    let job = site.directory.to_string_lossy().into_owned();
+    let mut words = vec!["--criu".to_owned(), criu];
+    words.extend(["--disk".to_owned(), disk, "--job".to_owned(), job]);
     let files = site.as_is.iter().flat_map(|as_is| &as_is.save_files);
     words.extend(files.map(|pattern| format!("--save-files={}", pattern.display())));
     words
@@ -524,6 +506,8 @@ struct Captures {
     due: Instant,
     /// What is still being handed over, and its number.
     saving: Option<(Parts, u64)>,
+    /// Since when there was none, as something was under way each time.
+    under_way: Option<Instant>,
     /// What went wrong last.
     trouble: Option<String>,
     has_told: bool,
@@ -546,6 +530,7 @@ impl Captures {
             between_failures,
             due,
             saving: None,
+            under_way: None,
             trouble: None,
             has_told: is_quiet,
             is_quiet,
@@ -579,7 +564,13 @@ impl Captures {
         match capture(job, site, step) {
             Ok(parts) => {
                 reached.step = step;
+                self.under_way = None;
                 self.saving = Some((parts, step));
+            }
+            Err(Stopped::Halt(Halt::UnderWay(..)))
+                if self.under_way.get_or_insert_with(now).elapsed() < UNDER_WAY =>
+            {
+                self.due = now() + SENT_AGAIN.to_std();
             }
             Err(Stopped::Halt(halt)) => self.failed(site, &halt),
             Err(stopped) => return Err(stopped),
@@ -646,17 +637,23 @@ fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> 
     let run = start_of(site).to_string();
     let numbers = ["--run".to_owned(), run, "--step".to_owned(), step.to_string()];
     arguments.extend(numbers);
+    arguments.extend(["--daemons".to_owned(), site.port.to_string()]);
     let mut parts = Parts::start(site, CAPTURE, &arguments)?;
     parts.await_all(HERE, WRITING, || job.look_after())?;
-    job.carry(false)?;
+    if let Err(silent) = job.carry(false) {
+        // What goes wrong with that is noticed as everything else.
+        drop(job.carry(true));
+        return Err(silent);
+    }
     parts.go_on();
     let mut written = parts.await_all(DUMPED, WRITING, || job.look_after());
-    if written.is_ok() && site.as_is.as_ref().is_some_and(|as_is| !as_is.save_files.is_empty()) {
+    if written.is_ok() {
         parts.go_on();
-        written = parts.await_all(COPIED, WRITING, || job.look_after());
+        written = parts.await_all(WHOLE, WRITING, || job.look_after());
     }
-    job.carry(true)?;
+    let carried = job.carry(true);
     written?;
+    carried?;
     parts.go_on();
     Ok(parts)
 }

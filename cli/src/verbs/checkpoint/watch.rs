@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,24 +13,23 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerError, ContainerOptions, Lan, process};
 
+use super::afar::Afar;
 use super::role_names::{self as roles, UNREACHED};
 use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
+use super::trouble::{CAUSE, Halt, LOOK_AGAIN, NotStarted, Stopped, Trouble, now, spawned};
 use crate::signals;
-
-/// Between two looks at what runs.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Between two questions to a daemon whom it hears.
 const HEAR_AGAIN: Duration = Duration::from_millis(200);
+
+/// The same where each question is a connection to a host.
+const HEAR_AGAIN_AFAR: Duration = Duration::from_secs(1);
 
 /// Daemons have met so long after they were started.
 const MEETING: Duration = Duration::from_secs(60);
 
 /// What the program has handed over is made safe after its end, for so long at most.
 const SAVING: Duration = Duration::from_secs(600);
-
-/// A program ends because a host has ended, and what is seen first is not always that.
-pub(super) const CAUSE: Duration = Duration::from_secs(2);
 
 /// A program that is told to end has so long for it.
 pub(super) const ENDING: Duration = Duration::from_secs(10);
@@ -52,6 +51,8 @@ pub(super) struct Job<'a> {
     containers: Vec<Container>,
     /// What joins them.
     network: Option<Lan>,
+    /// Containers on hosts that are reached by `ssh`.
+    afar: Option<Afar>,
     daemons: Vec<Daemon>,
     silence: Silence,
 }
@@ -65,48 +66,60 @@ struct Silence {
     since: Vec<Option<Instant>>,
 }
 
-/// Why a job is not there.
-pub(super) enum NotStarted {
-    /// The container of this place has ended already.
-    Lost(usize),
+/// Why a job has ended before its program.
+enum Unfinished {
+    /// A host of this place was lost, which is explained to whoever has no spare for it.
+    Lost(usize, Failure),
     /// Something else.
     Failure(Failure),
 }
 
-impl From<Failure> for NotStarted {
+impl From<Failure> for Unfinished {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
     }
 }
 
-/// Why a job does not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// A host is gone.
-    Lost(usize),
-    /// Its daemon does not run, for this reason.
-    Daemon(usize, String),
-    /// Daemons do not meet on these hosts, for this reason.
-    Apart(String, String),
+impl From<io::Error> for Unfinished {
+    fn from(error: io::Error) -> Self {
+        Self::Failure(error.into())
+    }
 }
 
-/// Runs a job to its end; daemons are started with these arguments beside, and have this before the program begins.
+/// Runs a job to its end, on spare hosts where others are lost; daemons are started with these arguments beside, and have this
+/// before the program begins.
 pub(super) fn carry_out(
-    site: &Site,
+    site: &mut Site,
     first: &[String],
     drained: Option<&Drained>,
 ) -> Result<Answer, Failure> {
+    let (mut first, mut drained) = (first, drained);
+    loop {
+        let (place, explained) = match attempt(site, first, drained) {
+            Ok(answer) => return Ok(answer),
+            Err(Unfinished::Failure(failure)) => return Err(failure),
+            Err(Unfinished::Lost(place, explained)) => (place, explained),
+        };
+        let lost = site.hosts[place].name.clone();
+        let Some(spare) = site.replace(place) else { return Err(explained) };
+        output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
+        (first, drained) = (&[], None);
+    }
+}
+
+fn attempt(site: &Site, first: &[String], drained: Option<&Drained>) -> Result<Answer, Unfinished> {
     let mut job = match Job::start(site, first) {
         Ok(job) => job,
-        Err(NotStarted::Failure(failure)) => return Err(failure),
-        Err(NotStarted::Lost(_)) => {
-            return Err(Failure::new("a container has ended while it was started").hint(format!(
+        Err(NotStarted::Failure(failure)) => return Err(failure.into()),
+        Err(NotStarted::Lost(place)) => {
+            let failure = Failure::new("a container has ended while it was started").hint(format!(
                 "meikyo checkpoint restart --directory {}",
                 site.directory.display()
-            )));
+            ));
+            return Err(Unfinished::Lost(place, failure));
         }
     };
-    job.meet().map_err(|trouble| job.explained(&trouble))?;
+    job.meet().map_err(|trouble| job.unfinished(&trouble))?;
     if let Some(drained) = drained {
         job.resume(drained)?;
     }
@@ -151,7 +164,8 @@ impl<'a> Job<'a> {
         site.prepare()?;
         let (containers, daemons) = (Vec::new(), Vec::new());
         let silence = Silence { asked: 0, due: now(), since: vec![None; site.hosts.len()] };
-        let mut job = Self { site, containers, network, daemons, silence };
+        let afar = site.afar().map(|_| Afar::start(site)).transpose()?;
+        let mut job = Self { site, containers, network, afar, daemons, silence };
         job.start_containers()?;
         for place in 0..site.hosts.len() {
             let daemon = job.start_daemon(place, first, 1)?;
@@ -161,11 +175,14 @@ impl<'a> Job<'a> {
     }
 
     /// Lets the link of the program carry frames, or not.
-    pub(super) fn carry(&mut self, is_on: bool) -> Result<(), Failure> {
-        match &mut self.network {
-            Some(network) => Ok(network.carry(PROGRAM_LINK, is_on)?),
-            None => Ok(()),
+    pub(super) fn carry(&mut self, is_on: bool) -> Result<(), Stopped> {
+        if let Some(network) = &mut self.network {
+            network.carry(PROGRAM_LINK, is_on).map_err(Failure::from)?;
         }
+        if let Some(afar) = &mut self.afar {
+            afar.carry(is_on).map_err(Halt::Late)?;
+        }
+        Ok(())
     }
 
     fn name(&self, place: usize) -> &str {
@@ -269,6 +286,9 @@ impl<'a> Job<'a> {
             {
                 return Err(Trouble::Lost(place));
             }
+            if self.afar.as_mut().is_some_and(|afar| !afar.is_running(place)) {
+                return Err(Trouble::Lost(place));
+            }
             let ended = self.daemons[place].child.try_wait().map_err(lost)?;
             let Some(ended) = ended else { continue };
             let starts = self.daemons[place].starts;
@@ -293,21 +313,24 @@ impl<'a> Job<'a> {
         if let Some(container) = self.containers.get_mut(place) {
             container.end();
         }
+        if let Some(afar) = &mut self.afar {
+            afar.end(place);
+        }
     }
 
     /// Notices hosts that the others have not heard of for too long, where there is a spare for one. A host that was only
     /// cut off or stopped for a while goes on.
     fn hear(&mut self) -> Result<(), Trouble> {
         let site = self.site;
-        let Some(as_is) = site.as_is.as_ref().filter(|as_is| !as_is.spares.is_empty()) else {
+        if site.spares.is_empty() {
             return Ok(());
-        };
+        }
         let now = now();
         let Silence { asked, due, since } = &mut self.silence;
         if now < *due {
             return Ok(());
         }
-        *due = now + HEAR_AGAIN;
+        *due = now + if site.is_local() { HEAR_AGAIN } else { HEAR_AGAIN_AFAR };
         let status = site.status(&site.hosts[*asked]).filter(|status| status.is_member);
         let is_dead = |word: &String| word == "dead";
         // Whoever does not hear most of the others is cut off itself.
@@ -318,7 +341,7 @@ impl<'a> Job<'a> {
             *asked = (*asked + 1) % site.hosts.len();
             return Ok(());
         };
-        let patience = as_is.replace_after;
+        let patience = site.replace_after;
         let mut lost = None;
         for (place, (since, word)) in since.iter_mut().zip(&status.hosts).enumerate() {
             let name = &site.hosts[place].name;
@@ -360,12 +383,12 @@ impl<'a> Job<'a> {
         &mut self,
         mut program: Child,
         signals: &UnixStream,
-    ) -> Result<(ExitStatus, bool), Failure> {
+    ) -> Result<(ExitStatus, bool), Unfinished> {
         let mut told: Option<Instant> = None;
         loop {
             if let Err(trouble) = self.look_after() {
                 self.end(&mut program, &trouble)?;
-                return Err(self.explained(&trouble));
+                return Err(self.unfinished(&trouble));
             }
             if let Some(ended) = program.try_wait()? {
                 if ended.success() {
@@ -373,7 +396,7 @@ impl<'a> Job<'a> {
                 }
                 let deadline = now() + CAUSE;
                 while now() < deadline {
-                    self.look_after().map_err(|trouble| self.explained(&trouble))?;
+                    self.look_after().map_err(|trouble| self.unfinished(&trouble))?;
                     thread::park_timeout(LOOK_AGAIN);
                 }
                 return Ok((ended, told.is_some()));
@@ -409,6 +432,14 @@ impl<'a> Job<'a> {
         drop(program.kill());
         program.wait()?;
         Ok(())
+    }
+
+    fn unfinished(&self, trouble: &Trouble) -> Unfinished {
+        let explained = self.explained(trouble);
+        match trouble {
+            Trouble::Lost(place) => Unfinished::Lost(*place, explained),
+            _ => Unfinished::Failure(explained),
+        }
     }
 
     pub(super) fn explained(&self, trouble: &Trouble) -> Failure {
@@ -484,17 +515,4 @@ impl Drop for Job<'_> {
             drop(daemon.child.wait());
         }
     }
-}
-
-pub(super) fn spawned(command: &mut Command) -> Result<Child, Failure> {
-    command.spawn().map_err(|error| {
-        let program = command.get_program().to_string_lossy().into_owned();
-        Failure::new(format!("cannot start `{program}`: {error}"))
-            .hint("--ssh names another program")
-    })
-}
-
-#[expect(clippy::disallowed_methods, reason = "what runs elsewhere is waited for by the clock")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }
