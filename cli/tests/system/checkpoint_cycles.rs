@@ -54,17 +54,17 @@ fn undisturbed(protected: &Protected, program: Program) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Waits until the program computes and a checkpoint of that is whole.
-pub(crate) fn begin(protected: &Protected, running: &mut Running, report: &str) {
-    let report = protected.site.path(report);
+pub(crate) fn begin(protected: &Protected, running: &mut Running) {
+    let report = protected.site.path("job/output");
     protected.wait(running, || fs::metadata(&report).is_ok_and(|data| data.len() > 0));
     let newest = protected.newest();
     protected.newer_than(newest + 1, running);
 }
 
-/// Loses hosts in turn, each once a checkpoint is whole that is newer than the one that was gone back to.
-fn lose(protected: &Protected, running: &mut Running, times: usize, report: &str) {
+/// Loses hosts in turn, each once a checkpoint is whole that is newer than the one that was gone back to: the first as soon as
+/// there is any.
+fn lose(protected: &Protected, running: &mut Running, times: usize) {
     let job = protected.site.path("job");
-    begin(protected, running, report);
     for time in 0..times {
         let from = protected.went_on_from();
         let newest = protected.newer_than(from.last().copied().unwrap_or(0), running);
@@ -91,7 +91,7 @@ fn cycles(mpi: &'static str, program: Program, times: usize) {
     let spares = times.to_string();
     let options = ["--spares", &spares, "--every", "200ms"];
     let mut running = protected.run(&options, &program.command(mpi, true));
-    lose(&protected, &mut running, times, "job/output");
+    lose(&protected, &mut running, times);
     fs::write(protected.site.path("hurry"), []).unwrap();
     protected.ends_as(running, &said, &plate);
 }
@@ -340,7 +340,7 @@ fn hpcc(times: usize) {
     // It opens its report anew for each of its parts.
     let options = ["--spares", &spares, "--every", "700ms", "--save-files", "hpccoutf.txt"];
     let mut running = protected.run(&options, &command(&["--host", "node1,node2"]));
-    lose(&protected, &mut running, times, "hpccoutf.txt");
+    lose(&protected, &mut running, times);
     let ended = running.0.wait().unwrap();
     assert!(ended.success(), "{ended}: {}", site.said());
     assert_eq!(findings(&fs::read_to_string(&report).unwrap()), expected);
@@ -392,7 +392,7 @@ fn a_host_that_answers_again_is_not_replaced_and_one_that_stays_silent_is() {
     let options = ["--spares", "1", "--every", "3s", "--replace-after", "2s"];
     let mut running = protected.run(&options, &command);
     let job = protected.site.path("job");
-    begin(&protected, &mut running, "job/output");
+    begin(&protected, &mut running);
     let newest = protected.newest();
     let frozen = freeze(&job, "node2");
     protected.wait(&mut running, || protected.site.said().contains("node2 does not answer"));
@@ -533,7 +533,7 @@ fn lose_by_chance(mpi: &'static str, program: Program, kills: u64, random: &mut 
     let mut running = protected.run(&options, &program.command(mpi, true));
     let job = protected.site.path("job");
     if next(random, 2) == 0 {
-        begin(&protected, &mut running, "job/output");
+        begin(&protected, &mut running);
     } else {
         // The first checkpoints are of the start: of launchers that start the program on other hosts, and of connections.
         pass(next(random, 1_500));

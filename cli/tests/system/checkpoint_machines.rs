@@ -89,7 +89,7 @@ fn goes_on_on_machines(mpi: &'static str) {
     let Some(stencil) = Protected::new(mpi, &["stencil"]) else { return };
     let site = &stencil.site;
     let launcher = format!("mpiexec.{mpi}");
-    let words = |plate| [&launcher, "-n", "3", "./stencil", "20000", "1500", "80000", plate];
+    let words = |plate| [&launcher, "-n", "3", "./stencil", "20000", "600", "200000", plate];
     let words = |plate| words(plate).map(str::to_owned);
     fs::write(site.path("hurry"), []).unwrap();
     let said = stencil.undisturbed(&words("undisturbed"));
@@ -104,7 +104,7 @@ fn goes_on_on_machines(mpi: &'static str) {
     run.extend(["--directory", "job", "--disk", &disk, "--criu", &stencil.criu]);
     run.extend(["--port", "7300", "--every", "300ms", "--replace-after", "2s"]);
     let mut running = site.begin(&with(&run, &words("plate")));
-    begin(&stencil, &mut running, "job/output");
+    begin(&stencil, &mut running);
     let job = site.path("job");
     let newest = stencil.newest();
     kill(machine(&job, "node2"));
@@ -144,7 +144,7 @@ fn a_program_with_the_library_goes_on_on_a_spare_of_the_cluster_file() {
     fs::write(site.path("cluster.toml"), CLUSTER).unwrap();
     let agent = site.path("machines/agent").display().to_string();
     let job = site.path("machines/disk/job").display().to_string();
-    let heat = Site::heat("mpich", 3, 3_000, "plate");
+    let heat = Site::heat("mpich", 3, 800, "plate");
     let mut run = vec!["run", "--cluster", "cluster.toml", "--ssh", &agent, "--port", "7300"];
     run.extend(["--directory", &job, "--replace-after", "1s"]);
     let mut running = site.begin(&with(&run, &heat));
@@ -153,7 +153,7 @@ fn a_program_with_the_library_goes_on_on_a_spare_of_the_cluster_file() {
     let (plate, said) = site.result_of(&mut running, "mpich", "plate");
     assert!(said.contains("the host node2 is gone, and node5 takes its place"), "{said}");
     assert!(machines.are_there());
-    assert!(plate == site.undisturbed("mpich", 3_000), "another result");
+    assert!(plate == site.undisturbed("mpich", 800), "another result");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod checkpoint_as_is;
 mod checkpoint_cycles;
 mod checkpoint_machines;
 mod checkpoint_run;
+mod checkpoint_slurm;
 mod config;
 mod export;
 mod fabric;

@@ -1,6 +1,7 @@
 //! Containers on hosts that are reached by `ssh`, as whoever runs the job sees them: one process of each host that has its
 //! container ([`super::machine`]), which is told that the job still runs, and when the program's network is to be silent.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::OwnedFd;
@@ -9,9 +10,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use meikyo_checkpoint::daemon::Status;
 use meikyo_console::failure::Failure;
 
-use super::machine::{BEAT, SEND, SILENT, UP};
+use super::machine::{BEAT, END, SEND, SILENT, STATUS, UP};
 use super::role_names::UNREACHED;
 use super::site::Site;
 use super::trouble::{LOOK_AGAIN, NotStarted, now, spawned};
@@ -38,7 +40,7 @@ struct Machine {
 pub(super) struct Afar {
     machines: Vec<Machine>,
     /// Of the last order.
-    number: u64,
+    number: Cell<u64>,
     /// The thread that says that the job runs ends with it.
     beats: Option<Sender<()>>,
 }
@@ -65,7 +67,7 @@ impl Afar {
             let said = lines(child.stdout.take());
             machines.push(Machine { child, input, said });
         }
-        let mut afar = Self { machines, number: 0, beats: Some(beat(inputs)) };
+        let mut afar = Self { machines, number: Cell::new(0), beats: Some(beat(inputs)) };
         let deadline = now() + STARTING;
         for place in 0..afar.machines.len() {
             afar.await_up(site, place, deadline)?;
@@ -99,32 +101,50 @@ impl Afar {
             .into())
     }
 
+    /// Gives a host an order.
+    fn tell(&self, place: usize, word: &str, number: u64) {
+        let machine = self.machines.get(place);
+        if let Some(mut input) = machine.and_then(|machine| machine.input.as_ref()) {
+            // One that is gone says nothing.
+            drop(input.write_all(format!("{word} {number}\n").as_bytes()));
+        }
+    }
+
+    /// What a host answers to an order, if it does so in time.
+    fn answer(&self, place: usize, number: u64, deadline: Instant) -> Option<String> {
+        let number = number.to_string();
+        loop {
+            let left = deadline.saturating_duration_since(now());
+            let line = self.machines.get(place)?.said.recv_timeout(left).ok()?;
+            if let Some((answered, behind)) = line.split_once(' ')
+                && answered == number
+            {
+                return Some(behind.to_owned());
+            }
+        }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.number.set(self.number.get() + 1);
+        self.number.get()
+    }
+
     /// Lets the program's devices send, or drop what is sent; the places of hosts that did not say in time that they do.
-    pub(super) fn carry(&mut self, is_on: bool) -> Result<(), Vec<usize>> {
-        self.number += 1;
-        let (word, number) = (if is_on { SEND } else { SILENT }, self.number.to_string());
-        for machine in &mut self.machines {
-            if let Some(input) = &mut machine.input {
-                // One that is gone says nothing.
-                drop(input.write_all(format!("{word} {number}\n").as_bytes()));
-            }
-        }
+    pub(super) fn carry(&self, is_on: bool) -> Result<(), Vec<usize>> {
+        let (word, number) = (if is_on { SEND } else { SILENT }, self.next_number());
+        (0..self.machines.len()).for_each(|place| self.tell(place, word, number));
         let deadline = now() + CARRYING;
-        let mut late = Vec::new();
-        for (place, machine) in self.machines.iter().enumerate() {
-            loop {
-                let left = deadline.saturating_duration_since(now());
-                match machine.said.recv_timeout(left) {
-                    Ok(line) if line == number => break,
-                    Ok(_) => {}
-                    Err(_) => {
-                        late.push(place);
-                        break;
-                    }
-                }
-            }
-        }
+        let is_late = |place: &usize| self.answer(*place, number, deadline).is_none();
+        let late: Vec<usize> = (0..self.machines.len()).filter(is_late).collect();
         if late.is_empty() { Ok(()) } else { Err(late) }
+    }
+
+    /// How the daemon of a host stands; nothing while it does not answer.
+    pub(super) fn status(&self, place: usize) -> Option<Status> {
+        let number = self.next_number();
+        self.tell(place, STATUS, number);
+        let answer = self.answer(place, number, now() + CARRYING)?;
+        serde_json::from_str(&answer).ok()
     }
 
     /// Whether the host of a place still has its container.
@@ -135,15 +155,21 @@ impl Afar {
 
     /// Ends the container of a host, if that is reached; else it does so itself when its lease is over.
     pub(super) fn end(&mut self, place: usize) {
+        // What reaches it may go on for a while behind whoever is killed here.
+        self.tell(place, END, self.next_number());
         if let Some(machine) = self.machines.get_mut(place) {
-            machine.end();
+            machine.end(now() + ENDING);
         }
     }
 }
 
 impl Machine {
-    fn end(&mut self) {
+    /// Waits so long for its end, and kills whoever reaches it then.
+    fn end(&mut self, deadline: Instant) {
         drop(self.input.take());
+        while matches!(self.child.try_wait(), Ok(None)) && now() < deadline {
+            thread::park_timeout(LOOK_AGAIN);
+        }
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -155,12 +181,7 @@ impl Drop for Afar {
         drop(self.beats.take());
         self.machines.iter_mut().for_each(|machine| drop(machine.input.take()));
         let deadline = now() + ENDING;
-        for machine in &mut self.machines {
-            while matches!(machine.child.try_wait(), Ok(None)) && now() < deadline {
-                thread::park_timeout(LOOK_AGAIN);
-            }
-            machine.end();
-        }
+        self.machines.iter_mut().for_each(|machine| machine.end(deadline));
     }
 }
 

@@ -8,10 +8,9 @@
 //!
 //! Cost: a stop is what the slowest host takes to be written, and up to 0.2 s more until TCP sends again what was dropped.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs;
+use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,7 +27,9 @@ use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED, WHOLE};
 use super::parts::Parts;
 use super::plan::DETECTION;
 use super::role_names::{BRING_BACK, CAPTURE};
-use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site};
+use super::shown::Shown;
+use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site, Way};
+use super::slurm;
 use super::trouble::{CAUSE, Halt, LOOK_AGAIN, NotStarted, Stopped, Trouble, now};
 use super::watch::{ENDING, Job};
 use crate::signals;
@@ -52,9 +53,6 @@ const SENT_AGAIN: Nanos = Nanos::from_millis(400);
 /// What is under way between hosts, as a connection that is being opened, passes in this time; else it is said.
 const UNDER_WAY: Duration = Duration::from_secs(10);
 
-/// What the program has said is passed on in such pieces.
-const PIECE_BYTES: usize = 64 << 10;
-
 /// What the program begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -62,12 +60,16 @@ pub(super) enum Origin {
     Afresh,
     /// The newest whole generation, or this one.
     From(Option<u64>),
+    /// The newest whole generation, if there is one.
+    FromAny,
 }
 
 /// How an attempt at a job has ended.
 enum Outcome {
     /// The program has, with this code.
     Ended(u8),
+    /// The job is to go on later from this checkpoint, which is whole.
+    Later(u64),
     /// A host was lost, and there is something to go on from, or not.
     Lost(usize, bool),
 }
@@ -106,9 +108,13 @@ fn carry_on(
         let mut attempt = Attempt { shown, signals, lost_at, trial, observer: observer_now };
         match attempt.carry_out(site, first, origin, drained)? {
             Outcome::Ended(code) => return Ok(code),
+            Outcome::Later(step) => {
+                slurm::requeue(step)?;
+                return Ok(0);
+            }
             Outcome::Lost(place, is_saved) => {
                 lost_at = Some(now());
-                let lost = site.hosts[place].name.clone();
+                let lost = site.lost(place);
                 let Some(spare) = site.replace(place) else {
                     let hint = format!(
                         "meikyo checkpoint restart --directory {} goes on when {lost} is back, or with --on HOSTS with another in \
@@ -248,19 +254,19 @@ impl Attempt<'_> {
             Err(NotStarted::Failure(failure)) => return Err(failure),
         };
         match self.go(&mut job, site, origin, drained, &mut reached) {
-            Ok(code) => Ok(Outcome::Ended(code)),
-            Err(Stopped::Trouble(Trouble::Lost(place))) => Ok(lost(site, place, &reached)),
+            Ok(outcome) => Ok(outcome),
+            Err(Stopped::Trouble(Trouble::Lost(place))) => Ok(lost(&job, site, place, &reached)),
             Err(Stopped::Trouble(trouble)) => Err(job.explained(&trouble)),
             Err(Stopped::Halt(halt)) => Err(Failure::new(not_done(site, "brought back", &halt))),
             // A host that is gone is the reason of much.
             Err(Stopped::Failure(failure)) => match job.look_after() {
-                Err(Trouble::Lost(place)) => Ok(lost(site, place, &reached)),
+                Err(Trouble::Lost(place)) => Ok(lost(&job, site, place, &reached)),
                 _ => Err(failure),
             },
         }
     }
 
-    /// From the first daemon to the end of the program; its exit code.
+    /// From the first daemon to the end of the program.
     fn go(
         &mut self,
         job: &mut Job<'_>,
@@ -268,16 +274,24 @@ impl Attempt<'_> {
         origin: Origin,
         drained: Option<&Drained>,
         reached: &mut Reached,
-    ) -> Result<u8, Stopped> {
+    ) -> Result<Outcome, Stopped> {
         job.meet()?;
         if let Some(drained) = drained {
             job.resume(drained)?;
         }
+        let is_committed =
+            |place| job.status(place).is_some_and(|status| status.committed.is_some());
+        let origin = match origin {
+            Origin::FromAny if (0..site.hosts.len()).any(is_committed) => Origin::From(None),
+            Origin::FromAny => Origin::Afresh,
+            origin => origin,
+        };
+        reached.is_saved = origin != Origin::Afresh;
         let after = |lost_at: Instant| {
             format!(", {} after a host was lost", span_text(nanos(lost_at.elapsed())))
         };
         match origin {
-            Origin::Afresh => {
+            Origin::Afresh | Origin::FromAny => {
                 self.begin(site)?;
                 if let Some(lost_at) = self.lost_at {
                     let after = after(lost_at);
@@ -295,7 +309,7 @@ impl Attempt<'_> {
                 let from = charter::Reached { run: start_of(site), step: back.step };
                 (self.observer)(recovering(What::RunsAgain, self.lost_at, Some(from), text));
                 if self.is_rehearsed(&back) {
-                    return Ok(0);
+                    return Ok(Outcome::Ended(0));
                 }
             }
         }
@@ -410,7 +424,7 @@ impl Attempt<'_> {
         job: &mut Job<'_>,
         site: &Site,
         reached: &mut Reached,
-    ) -> Result<u8, Stopped> {
+    ) -> Result<Outcome, Stopped> {
         let mut captures = Captures::new(site, self.trial.is_some());
         let mut told: Option<Instant> = None;
         loop {
@@ -425,23 +439,31 @@ impl Attempt<'_> {
                     job.look_after()?;
                     thread::park_timeout(LOOK_AGAIN);
                 }
-                return Ok(code);
+                return Ok(Outcome::Ended(code));
             }
             captures.turn(job, site, reached)?;
+            if let Some(step) = captures.last_of_all(job, site) {
+                return Ok(Outcome::Later(step));
+            }
             if self.is_tried(job, &mut captures, reached) {
-                return Ok(0);
+                return Ok(Outcome::Ended(0));
             }
             let mut raised = [0; 16];
-            if matches!(io::Read::read(&mut &*self.signals, &mut raised), Ok(count) if count > 0) {
+            let count = io::Read::read(&mut &*self.signals, &mut raised).unwrap_or(0);
+            let raised = &raised[..count];
+            if site.way == Way::Slurm && slurm::is_time_up(raised) {
+                output::say("the time of the job is nearly over: a last checkpoint is made");
+                captures.end_with_next();
+            } else if !raised.is_empty() {
                 output::say("the program is told to end");
                 if told.is_some() {
-                    return Ok(KILLED);
+                    return Ok(Outcome::Ended(KILLED));
                 }
                 site.end_program(false)?;
                 told = Some(now());
             }
             if told.is_some_and(|told| told.elapsed() > ENDING) {
-                return Ok(KILLED);
+                return Ok(Outcome::Ended(KILLED));
             }
             thread::park_timeout(LOOK_AGAIN);
         }
@@ -515,6 +537,19 @@ struct Captures {
     is_quiet: bool,
     /// How the first went, until somebody takes it.
     first: Option<Result<String, String>>,
+    /// Which is to be the last one, if any.
+    last: Last,
+}
+
+/// Which capture is the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// None: the program runs to its end.
+    Never,
+    /// The next that is possible.
+    Next,
+    /// This one, which is handed over.
+    Made(u64),
 }
 
 impl Captures {
@@ -535,6 +570,7 @@ impl Captures {
             has_told: is_quiet,
             is_quiet,
             first: None,
+            last: Last::Never,
         }
     }
 
@@ -554,10 +590,10 @@ impl Captures {
             return Ok(());
         }
         if !reached.is_saved && reached.step > 0 {
-            let status = site.status(&site.hosts[0]);
+            let status = job.status(0);
             reached.is_saved = status.is_some_and(|status| status.committed.is_some());
         }
-        if now() < self.due {
+        if now() < self.due || matches!(self.last, Last::Made(_)) {
             return Ok(());
         }
         let step = reached.step + 1;
@@ -565,6 +601,9 @@ impl Captures {
             Ok(parts) => {
                 reached.step = step;
                 self.under_way = None;
+                if self.last != Last::Never {
+                    self.last = Last::Made(step);
+                }
                 self.saving = Some((parts, step));
             }
             Err(Stopped::Halt(Halt::UnderWay(..)))
@@ -591,6 +630,7 @@ impl Captures {
             let (cost, restart, between_failures) = (stopped, DETECTION, self.between_failures);
             daly(&Risk { cost, restart, between_failures }).max(EVERY_MIN)
         });
+        let wait = if self.last == Last::Never { wait } else { Nanos::ZERO };
         let wait = wait.max(stopped + SENT_AGAIN);
         self.due = now() + wait.to_std();
         let cost = format!(
@@ -614,14 +654,38 @@ impl Captures {
             output::say(&text);
         }
         self.trouble = Some(text);
-        self.due = now() + self.every.unwrap_or(FIRST).to_std();
+        let again = if self.last == Last::Never {
+            self.every.unwrap_or(FIRST)
+        } else {
+            self.last = Last::Next;
+            SENT_AGAIN
+        };
+        self.due = now() + again.to_std();
+    }
+
+    /// Makes one more as soon as possible, and no other.
+    fn end_with_next(&mut self) {
+        if self.last == Last::Never {
+            self.last = Last::Next;
+            self.due = now();
+        }
+    }
+
+    /// The number of the last one, once all hosts have it whole.
+    fn last_of_all(&self, job: &Job<'_>, site: &Site) -> Option<u64> {
+        let Last::Made(step) = self.last else { return None };
+        let is_whole = |place| {
+            job.status(place)
+                .is_some_and(|status| status.step == Some(step) && status.open.is_none())
+        };
+        (self.saving.is_none() && (0..site.hosts.len()).all(is_whole)).then_some(step)
     }
 }
 
 /// What is left when a host is lost: a checkpoint may have been committed since anybody looked.
-fn lost(site: &Site, place: usize, reached: &Reached) -> Outcome {
-    let others = site.hosts.iter().enumerate().filter(|(other, _)| *other != place);
-    let mut statuses = others.filter_map(|(_, host)| site.status(host));
+fn lost(job: &Job<'_>, site: &Site, place: usize, reached: &Reached) -> Outcome {
+    let others = (0..site.hosts.len()).filter(|other| *other != place);
+    let mut statuses = others.filter_map(|other| job.status(other));
     let is_saved = reached.is_saved || statuses.any(|status| status.committed.is_some());
     Outcome::Lost(place, is_saved)
 }
@@ -661,116 +725,4 @@ fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> 
 fn nanos(span: Duration) -> Nanos {
     // Saturates after five centuries, which nothing here lasts.
     Nanos::new(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// What a program has said, and how much of it was passed on.
-#[derive(Debug)]
-struct Shown {
-    path: PathBuf,
-    at: u64,
-    is_error: bool,
-    /// What was passed on last, up to `at`.
-    last: Vec<u8>,
-    /// What was passed on already and the program says again.
-    again: Vec<u8>,
-}
-
-/// So much of what was passed on is known again.
-const AGAIN_BYTES_MAX: usize = 1 << 20;
-
-impl Shown {
-    /// Passes on what comes behind what is there.
-    fn new(path: PathBuf, is_error: bool) -> Self {
-        let at = fs::metadata(&path).map_or(0, |data| data.len());
-        Self { path, at, is_error, last: Vec::new(), again: Vec::new() }
-    }
-
-    /// What stood behind the end that the file has now is not there any more.
-    fn roll_back(&mut self) {
-        let length = fs::metadata(&self.path).map_or(0, |data| data.len());
-        // Saturates: more than was kept is all of it.
-        let gone = usize::try_from(self.at.saturating_sub(length)).unwrap_or(usize::MAX);
-        let kept = self.last.len().saturating_sub(gone);
-        self.again = self.last.split_off(kept);
-        self.at = self.at.min(length);
-    }
-
-    /// A program that was brought back says again what it had said since its checkpoint: that is not shown twice.
-    fn pass_on(&mut self) -> io::Result<()> {
-        let mut file = File::open(&self.path)?;
-        if file.metadata()?.len() <= self.at {
-            return Ok(());
-        }
-        file.seek(SeekFrom::Start(self.at))?;
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            let count = file.read(&mut piece)?;
-            let Some(piece) = piece.get(..count).filter(|piece| !piece.is_empty()) else {
-                return Ok(());
-            };
-            let new = self.behind_known(piece);
-            if self.is_error {
-                io::stderr().write_all(new)?;
-            } else {
-                io::stdout().write_all(new)?;
-                io::stdout().flush()?;
-            }
-            self.at += count as u64;
-            self.last.extend_from_slice(piece);
-            let too_many = self.last.len().saturating_sub(AGAIN_BYTES_MAX);
-            self.last.drain(..too_many);
-        }
-    }
-
-    /// What of a piece is not said again. Behind the first octet that is different, all is new.
-    fn behind_known<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
-        let same = piece.iter().zip(&self.again).take_while(|(new, old)| new == old).count();
-        let (_, new) = piece.split_at(same);
-        if new.is_empty() {
-            self.again.drain(..same);
-        } else {
-            self.again.clear();
-        }
-        new
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_program_says_again_is_not_new_until_it_says_something_else() {
-        let again = b"step 1\nstep 2\n".to_vec();
-        let shown = |again: &[u8]| Shown {
-            path: PathBuf::new(),
-            at: 0,
-            is_error: false,
-            last: Vec::new(),
-            again: again.to_vec(),
-        };
-        let mut same = shown(&again);
-        assert_eq!(same.behind_known(b"step 1\nst"), b"");
-        assert_eq!(same.behind_known(b"ep 2\nstep 3\n"), b"step 3\n");
-        assert_eq!(same.behind_known(b"step 1\n"), b"step 1\n");
-        let mut other = shown(&again);
-        assert_eq!(other.behind_known(b"step 1 again\n"), b" again\n");
-        assert_eq!(other.behind_known(b"step 2\n"), b"step 2\n");
-    }
-
-    #[test]
-    fn what_was_cut_off_is_known_again() {
-        let home = tempfile::tempdir().expect("a directory");
-        let path = home.path().join("output");
-        fs::write(&path, "one\ntwo\n").expect("room");
-        let mut shown = Shown::new(path.clone(), true);
-        fs::write(&path, "one\ntwo\nthree\nfour\n").expect("room");
-        shown.pass_on().expect("it is there");
-        fs::write(&path, "one\ntwo\nthree\n").expect("room");
-        shown.roll_back();
-        assert_eq!(
-            (shown.at, &shown.again[..], &shown.last[..]),
-            (14, &b"four\n"[..], &b"three\n"[..])
-        );
-    }
 }

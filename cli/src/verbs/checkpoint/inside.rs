@@ -66,6 +66,9 @@ const REBUILDING: Duration = Duration::from_secs(600);
 /// Between two questions to a daemon that rebuilds something.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
+/// By these, whoever starts a part of the program on another host finds the job of Slurm.
+const OF_STEPS: [&str; 2] = ["SLURM_JOB_ID", "SLURM_CONF"];
+
 /// A program that could not be started, as shells say it.
 const NOT_STARTED: u8 = 127;
 
@@ -155,6 +158,13 @@ fn started(words: &[String], output: File, errors: File) -> io::Result<u32> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors);
+    // A launcher that finds itself in a job of Slurm would start its processes there, outside of the containers.
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in
+        variables.filter(|name| name.starts_with("SLURM") && !OF_STEPS.contains(&name.as_str()))
+    {
+        command.env_remove(name);
+    }
     Ok(command.spawn()?.id())
 }
 

@@ -2,7 +2,8 @@
 //! network of the host, which lasts as long as whoever runs the job is heard of.
 //!
 //! Whoever started it ([`super::afar`]) writes lines: `on N` and `off N`, which are answered with `N` once the device of the
-//! program sends or is silent, and others, which say that the job still runs. A host that has heard nothing for longer than its
+//! program sends or is silent, `status N`, which is answered with `N` and how the daemon stands, `end N`, and others, which say that the
+//! job still runs. A host that has heard nothing for longer than its
 //! lease ends the container by itself: another has taken its place by then.
 
 use std::fs;
@@ -15,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use meikyo_checkpoint::daemon::{Answer as Told, Request, ask_within};
 use meikyo_cluster::ProgramNetwork;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
@@ -34,12 +36,24 @@ pub(super) const SEND: &str = "on";
 /// From now on it is silent.
 pub(super) const SILENT: &str = "off";
 
+/// The container is to end.
+pub(super) const END: &str = "end";
+
+/// How does the daemon stand?
+pub(super) const STATUS: &str = "status";
+
+/// A daemon answers in this time, or not at all.
+const ANSWERING: Duration = Duration::from_secs(1);
+
 /// What a host is told of the container that it is to have.
 #[derive(Debug, Args)]
 pub(super) struct HostArgs {
     /// The program that captures
     #[arg(long)]
     criu: PathBuf,
+    /// The directory of the daemon
+    #[arg(long)]
+    disk: PathBuf,
     /// Where containers are reached
     #[arg(long)]
     sockets: PathBuf,
@@ -89,9 +103,16 @@ pub(super) fn be_host(args: &HostArgs) -> Result<Answer, Failure> {
                     break;
                 }
                 last = now();
-                if let Some((is_on, number)) = order(&line) {
-                    network.carry(is_on)?;
-                    output::print(&format!("{number}\n"))?;
+                match order(&line) {
+                    Some((Order::Carry(is_on), number)) => {
+                        network.carry(is_on)?;
+                        output::print(&format!("{number} \n"))?;
+                    }
+                    Some((Order::Status, number)) => {
+                        output::print(&format!("{number} {}\n", status(args)?))?;
+                    }
+                    Some((Order::End, _)) => break,
+                    None => {}
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -117,15 +138,36 @@ fn listen() -> Receiver<String> {
     heard
 }
 
-/// Whether the device is to send, and the number of the order; nothing of a line that is none.
-fn order(line: &str) -> Option<(bool, u64)> {
+/// What a host is told to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// The device is to send, or not.
+    Carry(bool),
+    /// How the daemon stands is asked.
+    Status,
+    /// The container is to end.
+    End,
+}
+
+/// An order and its number; nothing of a line that is none.
+fn order(line: &str) -> Option<(Order, u64)> {
     let (word, number) = line.split_once(' ')?;
-    let is_on = match word {
-        SEND => true,
-        SILENT => false,
+    let order = match word {
+        SEND => Order::Carry(true),
+        SILENT => Order::Carry(false),
+        STATUS => Order::Status,
+        END => Order::End,
         _ => return None,
     };
-    Some((is_on, number.parse().ok()?))
+    Some((order, number.parse().ok()?))
+}
+
+/// How the daemon of this host stands, as one line; nothing while it does not answer.
+fn status(args: &HostArgs) -> Result<String, Failure> {
+    match ask_within(&args.disk, &Request::Status, ANSWERING) {
+        Ok(Told::Status(status)) => Ok(serde_json::to_string(&status)?),
+        _ => Ok(String::new()),
+    }
 }
 
 /// How long a host may be without a word while whoever writes them is busy.
@@ -139,8 +181,9 @@ mod tests {
 
     #[test]
     fn orders_are_read_and_other_lines_are_none() {
-        assert_eq!(order("on 7"), Some((true, 7)));
-        assert_eq!(order("off 8"), Some((false, 8)));
+        assert_eq!(order("on 7"), Some((Order::Carry(true), 7)));
+        assert_eq!(order("off 8"), Some((Order::Carry(false), 8)));
+        assert_eq!(order("status 9"), Some((Order::Status, 9)));
         for line in ["", ".", "on", "on x", "off -1", "of 7"] {
             assert_eq!(order(line), None, "{line}");
         }

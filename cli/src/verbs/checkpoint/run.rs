@@ -20,6 +20,7 @@ use super::daemon::Limits;
 use super::domains::Domains;
 use super::recorded::RecordedArgs;
 use super::site::{Afar, AsIs, Host, Site, Way};
+use super::slurm;
 use super::watch;
 use crate::verbs::config;
 
@@ -40,11 +41,15 @@ const REPLACE_AFTER: Nanos = Nanos::from_secs(5);
 
 /// Where a program runs, and how it is protected.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("hosts").args(["cluster", "local"]).required(true))]
+#[command(group = ArgGroup::new("hosts").args(["cluster", "local", "slurm"]).required(true).multiple(true))]
 pub(crate) struct RunArgs {
-    /// Run on the hosts of this cluster file, and reach them by ssh
-    #[arg(long, value_name = "FILE")]
+    /// Run on the hosts of this cluster file, and reach them by ssh; with --slurm, take racks, switches and `network` from it
+    #[arg(long, value_name = "FILE", conflicts_with = "local")]
     cluster: Option<PathBuf>,
+    /// Run on the hosts of the job of Slurm that this is started in. When Slurm says by SIGUSR1 that its time is nearly over, the
+    /// job is put back into the queue, and goes on from its newest checkpoint when it is started again
+    #[arg(long, requires = "as_is", conflicts_with_all = ["local", "on"])]
+    slurm: bool,
     /// Run on N containers of this machine, node1 to nodeN, with processes, mounts, IPC and network of their own
     #[arg(long, value_name = "N")]
     local: Option<usize>,
@@ -78,15 +83,16 @@ pub(crate) struct RunArgs {
     /// cluster file, --directory is on a file system that all of them share, and --disk is not
     #[arg(long)]
     as_is: bool,
-    /// With --as-is on the hosts of a cluster file: a directory on a local disk of every one, of the same name, for checkpoints
-    #[arg(long, value_name = "DIR", requires = "cluster", requires = "as_is")]
+    /// With --as-is on the hosts of a cluster file or of Slurm: a directory on a local disk of every one, of the same name, for
+    /// checkpoints
+    #[arg(long, value_name = "DIR", requires = "as_is", conflicts_with = "local")]
     disk: Option<PathBuf>,
     /// CRIU 4.2 or newer, for --as-is
     #[arg(long, value_name = "FILE", env = "MEIKYO_CRIU", default_value = "criu")]
     criu: PathBuf,
-    /// Containers that stand ready: one takes the place of every host that is lost, and the program goes on there. A cluster
-    /// file names its own
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "as_is", requires = "local")]
+    /// Containers that stand ready, or the last hosts of Slurm's job: one takes the place of every host that is lost, and the
+    /// program goes on there. A cluster file names its own
+    #[arg(long, value_name = "N", default_value_t = 0)]
     spares: usize,
     /// A host that the others have not heard of for so long is replaced by a spare; one that answers before goes on
     #[arg(long, value_name = "SPAN", default_value_t = REPLACE_AFTER)]
@@ -106,16 +112,12 @@ pub(crate) struct RunArgs {
 
 /// Starts a job, and waits for its end.
 pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
-    if args.as_is && args.local.is_none() && args.disk.is_none() {
-        return Err(Failure::new("nothing says where checkpoints of programs as they are lie on hosts")
-            .hint("--disk DIR on a local disk of every host; --directory DIR on a file system that they share"));
-    }
-    if args.local.is_some() && args.recorded.is_afar() {
-        return Err(Failure::new("containers reach nothing but each other, and no server")
-            .hint("--out DIR writes a recording here; `meikyo serve DIR` shows it"));
-    }
+    check_options(args)?;
     let directory = std::path::absolute(&args.directory)?;
-    if Site::read(&directory).is_ok() {
+    if let Ok(mut site) = Site::read(&directory) {
+        if args.slurm && site.as_is.is_some() && slurm::is_requeued() {
+            return requeued(&mut site);
+        }
         return Err(Failure::new(format!("`{}` has a job already", directory.display())).hint(
             format!(
                 "meikyo checkpoint restart --directory {} goes on with it; name another directory to begin anew",
@@ -168,6 +170,27 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
     as_is::carry_out(&mut site, &first, origin, drained.as_ref())
 }
 
+/// Refuses options that do not go together.
+fn check_options(args: &RunArgs) -> Result<(), Failure> {
+    if args.as_is && args.local.is_none() && args.disk.is_none() {
+        return Err(Failure::new("nothing says where checkpoints of programs as they are lie on hosts")
+            .hint("--disk DIR on a local disk of every host; --directory DIR on a file system that they share"));
+    }
+    if args.local.is_some() && args.recorded.is_afar() {
+        return Err(Failure::new("containers reach nothing but each other, and no server")
+            .hint("--out DIR writes a recording here; `meikyo serve DIR` shows it"));
+    }
+    if args.spares > 0 && args.cluster.is_some() && !args.slurm {
+        return Err(Failure::new("hosts that stand ready are named in the cluster file")
+            .hint("leave --spares out, and write: [checkpoint] spares = \"node[8-9]\""));
+    }
+    if args.spares > 0 && args.local.is_some() && !args.as_is {
+        return Err(Failure::new("--spares of containers is for programs as they are")
+            .hint("--as-is; a program with libmeikyo_checkpoint goes on by `restart --on HOSTS`"));
+    }
+    Ok(())
+}
+
 /// Where a job runs that is begun.
 struct Places {
     way: Way,
@@ -181,6 +204,9 @@ struct Places {
 }
 
 fn places_of(args: &RunArgs, directory: &Path) -> Result<Places, Failure> {
+    if args.slurm {
+        return of_slurm(args);
+    }
     let Some(path) = &args.cluster else {
         if directory.starts_with("/dev/shm") {
             return Err(Failure::new("every container has a `/dev/shm` of its own")
@@ -207,6 +233,44 @@ fn places_of(args: &RunArgs, directory: &Path) -> Result<Places, Failure> {
     let domains = domains.only(&names);
     let network = cluster.checkpoint.network;
     Ok(Places { way: Way::Ssh { program, cluster: path }, hosts, spares, domains, network })
+}
+
+/// The hosts of a job of Slurm, and the last of them as spares.
+fn of_slurm(args: &RunArgs) -> Result<Places, Failure> {
+    let mut hosts = allocated()?;
+    let spares = hosts.split_off(hosts.len().saturating_sub(args.spares));
+    let cluster = args.cluster.as_deref().map(read_cluster).transpose()?;
+    let domains = cluster.as_ref().map(Domains::of).unwrap_or_default();
+    let hosts = domains.spread(hosts, |host| &host.name);
+    let names: Vec<&str> = hosts.iter().chain(&spares).map(|host| host.name.as_str()).collect();
+    let domains = domains.only(&names);
+    let network = cluster.map(|cluster| cluster.checkpoint.network).unwrap_or_default();
+    Ok(Places { way: Way::Slurm, hosts, spares, domains, network })
+}
+
+fn allocated() -> Result<Vec<Host>, Failure> {
+    let host = |node: slurm::Node| Host { name: node.name, address: node.address };
+    Ok(slurm::allocation()?.into_iter().map(host).collect())
+}
+
+/// Goes on with a job that Slurm starts again, on the hosts that it has now.
+fn requeued(site: &mut Site) -> Result<Answer, Failure> {
+    let is_kept = |host: &Host| site.hosts.iter().any(|stood| stood.name == host.name);
+    let (mut hosts, mut spares): (Vec<Host>, Vec<Host>) =
+        allocated()?.into_iter().partition(is_kept);
+    let missing = site.hosts.len() - hosts.len();
+    if spares.len() < missing {
+        let text = format!(
+            "the job has {} hosts, and the program needs {}",
+            hosts.len() + spares.len(),
+            site.hosts.len()
+        );
+        return Err(Failure::new(text).hint("ask Slurm for as many as before: sbatch --nodes N"));
+    }
+    hosts.extend(spares.drain(..missing));
+    site.hosts = replaced(&site.hosts, hosts)?;
+    site.spares = spares;
+    as_is::carry_out(site, &[], Origin::FromAny, None)
 }
 
 /// Hosts, and those of the cluster file's spares that are not among them; where hosts were not `chosen`, no spare is.
@@ -358,6 +422,10 @@ pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
         let hosts = match &site.way {
             Way::Local => containers(named(on)?),
             Way::Ssh { cluster, .. } => of_cluster(&read_cluster(cluster)?, Some(on))?,
+            Way::Slurm => {
+                let names = named(on)?;
+                allocated()?.into_iter().filter(|host| names.contains(&host.name)).collect()
+            }
         };
         site.hosts = replaced(&site.hosts, hosts)?;
         let hosts = &site.hosts;

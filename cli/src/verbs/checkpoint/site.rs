@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::domains::Domains;
 use super::recorded::RecordedArgs;
 use super::role_names as roles;
+use super::slurm;
 use super::trouble::{LOOK_AGAIN, now};
 
 /// What is written down.
@@ -105,6 +106,8 @@ pub(super) enum Way {
     Local,
     /// By this program and its arguments; addresses are those of this cluster file.
     Ssh { program: Vec<String>, cluster: PathBuf },
+    /// By steps of the job of Slurm that this is part of.
+    Slurm,
 }
 
 /// How a program is captured that knows nothing of it.
@@ -218,9 +221,19 @@ impl Site {
         afar.unwrap_or_else(|| Lan::address(place, PROGRAM_LINK))
     }
 
+    /// The name of a host that is lost, and what Slurm says of it, if that knows.
+    pub(super) fn lost(&self, place: usize) -> String {
+        let name = &self.hosts[place].name;
+        let told = if self.way == Way::Slurm { slurm::failure_of(name) } else { None };
+        told.map_or_else(|| name.clone(), |state| format!("{name} (Slurm says {state})"))
+    }
+
     /// Puts a spare into a place whose host is lost: of those with which the group survives the loss of most racks and switches,
     /// the first. Its name, and nothing if there is no spare.
     pub(super) fn replace(&mut self, place: usize) -> Option<String> {
+        if self.way == Way::Slurm {
+            self.spares.retain(|spare| slurm::failure_of(&spare.name).is_none());
+        }
         let layout = self.scheme.parse().ok();
         let layout = layout.and_then(|scheme| Layout::new(scheme, self.hosts.len()).ok())?;
         let fatal = |spare: &Host| {
@@ -426,7 +439,8 @@ impl Site {
 
     fn unreached(&self, host: &Host, why: &dyn std::fmt::Display) -> Failure {
         let Way::Ssh { program, .. } = &self.way else {
-            return Failure::new(format!("`{}` cannot be reached: {why}", host.name));
+            return Failure::new(format!("`{}` cannot be reached: {why}", host.name))
+                .hint("`scontrol show node` says how it stands");
         };
         Failure::new(format!("`{}` cannot be reached: {why}", host.name)).hint(format!(
             "try `{} {} true`; it must ask nothing. --ssh names another program, --on other hosts",
@@ -445,6 +459,7 @@ impl Site {
                 words
             }
             Way::Ssh { program, .. } => [&program[..], std::slice::from_ref(&host.name)].concat(),
+            Way::Slurm => slurm::step(&host.name),
         };
         let (program, arguments) =
             words.split_first().ok_or_else(|| Failure::new("--ssh names no program"))?;
@@ -499,6 +514,7 @@ impl Site {
         let mut words = Self::role_words(roles::HOST);
         for (option, value) in [
             ("--criu", self.criu().to_string_lossy().into_owned()),
+            ("--disk", self.disk().to_string_lossy().into_owned()),
             ("--sockets", self.sockets().to_string_lossy().into_owned()),
             ("--name", self.called(host).to_owned()),
             ("--names", self.names().to_string_lossy().into_owned()),

@@ -15,7 +15,8 @@ use meikyo_spaces::{Container, ContainerError, ContainerOptions, Lan, process};
 
 use super::afar::Afar;
 use super::role_names::{self as roles, UNREACHED};
-use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
+use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site, Way};
+use super::slurm;
 use super::trouble::{CAUSE, Halt, LOOK_AGAIN, NotStarted, Stopped, Trouble, now, spawned};
 use crate::signals;
 
@@ -55,6 +56,8 @@ pub(super) struct Job<'a> {
     afar: Option<Afar>,
     daemons: Vec<Daemon>,
     silence: Silence,
+    /// What Slurm says of the hosts, where they are of a job of it.
+    slurm: Option<slurm::Watch>,
 }
 
 /// Which hosts of a program that is captured the others do not hear.
@@ -100,7 +103,7 @@ pub(super) fn carry_out(
             Err(Unfinished::Failure(failure)) => return Err(failure),
             Err(Unfinished::Lost(place, explained)) => (place, explained),
         };
-        let lost = site.hosts[place].name.clone();
+        let lost = site.lost(place);
         let Some(spare) = site.replace(place) else { return Err(explained) };
         output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
         (first, drained) = (&[], None);
@@ -165,7 +168,9 @@ impl<'a> Job<'a> {
         let (containers, daemons) = (Vec::new(), Vec::new());
         let silence = Silence { asked: 0, due: now(), since: vec![None; site.hosts.len()] };
         let afar = site.afar().map(|_| Afar::start(site)).transpose()?;
-        let mut job = Self { site, containers, network, afar, daemons, silence };
+        let names = site.hosts.iter().map(|host| host.name.as_str());
+        let slurm = (site.way == Way::Slurm).then(|| slurm::Watch::new(names));
+        let mut job = Self { site, containers, network, afar, daemons, silence, slurm };
         job.start_containers()?;
         for place in 0..site.hosts.len() {
             let daemon = job.start_daemon(place, first, 1)?;
@@ -179,10 +184,18 @@ impl<'a> Job<'a> {
         if let Some(network) = &mut self.network {
             network.carry(PROGRAM_LINK, is_on).map_err(Failure::from)?;
         }
-        if let Some(afar) = &mut self.afar {
+        if let Some(afar) = &self.afar {
             afar.carry(is_on).map_err(Halt::Late)?;
         }
         Ok(())
+    }
+
+    /// How the daemon of a place stands; nothing while it does not answer.
+    pub(super) fn status(&self, place: usize) -> Option<Status> {
+        match &self.afar {
+            Some(afar) => afar.status(place),
+            None => self.site.status(&self.site.hosts[place]),
+        }
     }
 
     fn name(&self, place: usize) -> &str {
@@ -231,12 +244,13 @@ impl<'a> Job<'a> {
         let deadline = now() + MEETING;
         loop {
             self.look_after()?;
-            let awaited: Vec<&Host> =
-                self.site.hosts.iter().filter(|host| !self.is_member(host)).collect();
-            let Some(first) = awaited.first() else { return Ok(()) };
+            let awaited: Vec<usize> =
+                (0..self.site.hosts.len()).filter(|place| !self.is_member(*place)).collect();
+            let Some(&first) = awaited.first() else { return Ok(()) };
             if now() > deadline {
-                let names: Vec<&str> = awaited.iter().map(|host| host.name.as_str()).collect();
-                let last = self.site.status(first).and_then(|status| status.last);
+                let names: Vec<&str> = awaited.iter().map(|place| self.name(*place)).collect();
+                let last = self.status(first).and_then(|status| status.last);
+                let first = &self.site.hosts[first];
                 let why = last.or_else(|| self.last_words(first)).unwrap_or_default();
                 return Err(Trouble::Apart(names.join(", "), why));
             }
@@ -259,7 +273,8 @@ impl<'a> Job<'a> {
         let step = drained.reached.step;
         let deadline = now() + SAVING;
         let is_saved = |status: Status| status.step == Some(step) && status.open.is_none();
-        while !self.site.hosts.iter().all(|host| self.site.status(host).is_some_and(is_saved)) {
+        let places = 0..self.site.hosts.len();
+        while !places.clone().all(|place| self.status(place).is_some_and(is_saved)) {
             self.look_after().map_err(|trouble| self.explained(&trouble))?;
             if now() > deadline {
                 return Err(Failure::new(format!("step {step} is not saved on all hosts"))
@@ -273,8 +288,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    fn is_member(&self, host: &Host) -> bool {
-        self.site.status(host).is_some_and(|status| status.is_member)
+    fn is_member(&self, place: usize) -> bool {
+        self.status(place).is_some_and(|status| status.is_member)
     }
 
     /// Notices what has ended, and starts daemons again.
@@ -305,6 +320,13 @@ impl<'a> Job<'a> {
                 self.start_daemon(place, &[], starts + 1).map_err(|_| Trouble::Lost(place))?;
             self.daemons[place] = again;
         }
+        let failed = self.slurm.as_mut().map(slurm::Watch::poll).unwrap_or_default();
+        let is_failed = |host: &Host| failed.contains_key(&host.name);
+        if let Some(place) = self.site.hosts.iter().position(is_failed) {
+            // Slurm may let it go on for a while.
+            self.end_host(place);
+            return Err(Trouble::Lost(place));
+        }
         self.hear()
     }
 
@@ -326,12 +348,13 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         let now = now();
-        let Silence { asked, due, since } = &mut self.silence;
-        if now < *due {
+        if now < self.silence.due {
             return Ok(());
         }
-        *due = now + if site.is_local() { HEAR_AGAIN } else { HEAR_AGAIN_AFAR };
-        let status = site.status(&site.hosts[*asked]).filter(|status| status.is_member);
+        let is_near = site.is_local() || self.afar.is_some();
+        self.silence.due = now + if is_near { HEAR_AGAIN } else { HEAR_AGAIN_AFAR };
+        let status = self.status(self.silence.asked).filter(|status| status.is_member);
+        let Silence { asked, since, .. } = &mut self.silence;
         let is_dead = |word: &String| word == "dead";
         // Whoever does not hear most of the others is cut off itself.
         let status = status.filter(|status| {
@@ -447,7 +470,7 @@ impl<'a> Job<'a> {
         match trouble {
             Trouble::Lost(place) => {
                 let others = (0..self.site.hosts.len()).filter(|other| other != place);
-                let statuses = others.filter_map(|other| self.site.status(&self.site.hosts[other]));
+                let statuses = others.filter_map(|other| self.status(other));
                 let step = statuses.filter_map(|status| status.step).max();
                 let saved = step.map_or_else(
                     || "nothing was committed yet".to_owned(),
@@ -489,7 +512,7 @@ impl<'a> Job<'a> {
                 return None;
             }
             let statuses: Option<Vec<Status>> =
-                self.site.hosts.iter().map(|host| self.site.status(host)).collect();
+                (0..self.site.hosts.len()).map(|place| self.status(place)).collect();
             let is_quiet = |status: &Status| status.open.is_none() && status.handed.is_none();
             match statuses {
                 Some(statuses) if statuses.iter().all(is_quiet) => {
