@@ -9,8 +9,7 @@ use std::str::FromStr;
 use meikyo_places::hint;
 
 use crate::fold::unfold;
-use crate::load::read_names;
-use crate::section::{Reading, Section};
+use crate::section::{Reading, Section, read_names};
 use crate::{Device, DeviceKind};
 
 /// The section `checkpoint`.

@@ -16,7 +16,7 @@ use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
 use crate::layer::{PORT, Settled, SnmpLayer};
 use crate::origin::origin_of;
-use crate::section::{Reading, Section, Sourced};
+use crate::section::{Reading, Section, Sourced, read_names};
 use crate::{
     Access, Cluster, Device, DeviceKind, LoadError, MacAddress, Measure, Origins, Place, Secret,
     TableKeep, What,
@@ -636,25 +636,6 @@ fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced
 }
 
 /// The unfolded texts of a key, each with its line.
-/// Names of a key, unfolded, each with its line.
-pub(crate) fn read_names(
-    reading: &mut Reading,
-    section: &Section<'_>,
-    key: &str,
-    unfold: fn(&str) -> Result<Vec<String>, crate::UnfoldError>,
-) -> Vec<Sourced<String>> {
-    let mut names = Vec::new();
-    for text in section.texts(reading, key).map(|texts| texts.value).unwrap_or_default() {
-        match unfold(&text.value) {
-            Ok(unfolded) => {
-                names.extend(unfolded.into_iter().map(|value| Sourced { value, line: text.line }))
-            }
-            Err(error) => reading.note(text.line, section.key(key), error.to_string()),
-        }
-    }
-    names
-}
-
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys::{Keys, Kind};
-use crate::{LoadError, ObjectCheck};
+use crate::{LoadError, ObjectCheck, UnfoldError};
 
 /// Texts reach messages, tables and the agents' configuration, where a line is a line.
 const NO_CONTROL: &str = "must be one line without control characters";
@@ -379,4 +379,23 @@ impl<'a> Section<'a> {
 fn list_keys(keys: Keys) -> String {
     let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
     names.join(", ")
+}
+
+/// Names of a key, unfolded, each with its line.
+pub(crate) fn read_names(
+    reading: &mut Reading,
+    section: &Section<'_>,
+    key: &str,
+    unfold: fn(&str) -> Result<Vec<String>, UnfoldError>,
+) -> Vec<Sourced<String>> {
+    let mut names = Vec::new();
+    for text in section.texts(reading, key).map(|texts| texts.value).unwrap_or_default() {
+        match unfold(&text.value) {
+            Ok(unfolded) => {
+                names.extend(unfolded.into_iter().map(|value| Sourced { value, line: text.line }))
+            }
+            Err(error) => reading.note(text.line, section.key(key), error.to_string()),
+        }
+    }
+    names
 }

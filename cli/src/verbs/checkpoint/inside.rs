@@ -95,7 +95,7 @@ pub(super) struct PartArgs {
     /// The directory of the host's daemon
     #[arg(long)]
     disk: PathBuf,
-    /// That of the job
+    /// Where the program writes what it says
     #[arg(long)]
     job: PathBuf,
     /// A capture: which start of the program it is of
