@@ -337,6 +337,8 @@ fn files_are_saved_by_choice() {
         "2",
         "--directory",
         "other",
+        "--criu",
+        &counts.criu,
         "--save-files",
         "../x",
         "--",
