@@ -7,7 +7,8 @@
 //! next, so that [`crate::increment`] finds what changed. Files that all hosts share are part of it where they are chosen
 //! ([`files`]).
 //!
-//! Which hosts are captured when, and that nothing is on the wire meanwhile, is decided by whoever starts the program.
+//! Which hosts are captured when, and that nothing is on the wire meanwhile, is decided by whoever starts the program;
+//! [`under_way`] tells when something is that would be in no image.
 //!
 //! # What a capture costs
 //!
@@ -21,3 +22,4 @@ pub mod criu;
 pub mod files;
 pub mod message;
 pub mod processes;
+pub mod under_way;

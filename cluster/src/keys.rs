@@ -244,6 +244,21 @@ const RECORDING: Keys = &[
     ),
 ];
 
+const CHECKPOINT: Keys = &[
+    key(
+        "spares",
+        Kind::Names,
+        "Hosts that stand ready, in the order in which they are used: `node[8-9]`; those that keep racks \
+         apart go before others.",
+    ),
+    key(
+        "network",
+        Kind::Text,
+        "A network of 256 addresses that nothing else uses, `10.77.0.0/24` unless written: programs \
+         that are captured as they are have one of them on each host.",
+    ),
+];
+
 const RECORDING_TABLE: Keys =
     &[key("keep", Kind::Span, "How long rows of the table are kept, at least 1h.")];
 
@@ -303,9 +318,11 @@ pub(crate) const FILE: Keys = &[
          that are nearly full and interfaces with errors; a rule of the same name takes the place of one.",
     ),
     key("recording", Kind::Section(RECORDING), "How the recording is kept."),
+    key(
+        "checkpoint",
+        Kind::Section(CHECKPOINT),
+        "How programs are protected from the loss of hosts.",
+    ),
     key("fabric", Kind::Section(FABRIC), "How the switches are wired and their VLANs are planned."),
     key("links", Kind::Sections(LINKS), "What is plugged into what."),
 ];
-
-/// Keys of later versions of this file, refused with a message of their own.
-pub(crate) const RESERVED: &[&str] = &["checkpoint", "spares"];

@@ -26,6 +26,7 @@
 
 mod address;
 mod alert;
+mod checkpoint;
 mod diff;
 mod fabric;
 mod fold;
@@ -45,6 +46,7 @@ mod snmpd_conf;
 pub use alert::{
     ALERT_RULES_MAX, AlertRule, Condition, Level, LevelUnit, Side, Threshold, Watched,
 };
+pub use checkpoint::{Checkpoint, ParseProgramNetworkError, ProgramNetwork};
 pub use diff::{Change, Difference, diff};
 pub use fabric::{BundleProtocol, Fabric, Link, LinkEnd, Model, Routing, Stated, Tagging};
 pub use fold::{UNFOLD_MAX, UnfoldError, fold, unfold};

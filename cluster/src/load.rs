@@ -10,12 +10,13 @@ use meikyo_units::Nanos;
 
 use crate::address::{Unusable, parse_address};
 use crate::alert::read_rules;
+use crate::checkpoint::read_checkpoint;
 use crate::fabric::read_fabric;
 use crate::fold::{unfold, unfold_addresses};
 use crate::keys;
 use crate::layer::{PORT, Settled, SnmpLayer};
 use crate::origin::origin_of;
-use crate::section::{Reading, Section, Sourced};
+use crate::section::{Reading, Section, Sourced, read_names};
 use crate::{
     Access, Cluster, Device, DeviceKind, LoadError, MacAddress, Measure, Origins, Place, Secret,
     TableKeep, What,
@@ -223,6 +224,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
     let alerts = read_rules(reading, file, &gathering.devices);
     let default_alerts = file.flag(reading, "default_alerts").is_none_or(|flag| flag.value);
     let fabric = read_fabric(reading, file, &gathering.devices);
+    let checkpoint = read_checkpoint(reading, file, &gathering.devices);
     Resolved {
         cluster: Cluster {
             name: name.map(|name| name.value).unwrap_or_default(),
@@ -233,6 +235,7 @@ fn read_file(reading: &mut Reading, file: &Section<'_>) -> Resolved {
             alerts,
             default_alerts,
             fabric,
+            checkpoint,
         },
         origins: gathering.origins,
         keep_origin: origin_of(keep.as_ref()),
@@ -633,24 +636,6 @@ fn read_measures(reading: &mut Reading, section: &Section<'_>) -> Option<Sourced
 }
 
 /// The unfolded texts of a key, each with its line.
-fn read_names(
-    reading: &mut Reading,
-    section: &Section<'_>,
-    key: &str,
-    unfold: fn(&str) -> Result<Vec<String>, crate::UnfoldError>,
-) -> Vec<Sourced<String>> {
-    let mut names = Vec::new();
-    for text in section.texts(reading, key).map(|texts| texts.value).unwrap_or_default() {
-        match unfold(&text.value) {
-            Ok(unfolded) => {
-                names.extend(unfolded.into_iter().map(|value| Sourced { value, line: text.line }))
-            }
-            Err(error) => reading.note(text.line, section.key(key), error.to_string()),
-        }
-    }
-    names
-}
-
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

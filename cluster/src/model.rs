@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::alert::default_rules;
 use crate::protocol::{AuthProtocol, PrivProtocol};
-use crate::{AlertRule, Fabric};
+use crate::{AlertRule, Checkpoint, Fabric};
 
 /// Everything that the cluster file says, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Cluster {
     pub default_alerts: bool,
     /// How the switches are wired, if the file says it.
     pub fabric: Option<Fabric>,
+    /// How programs are protected.
+    pub checkpoint: Checkpoint,
 }
 
 impl Cluster {

@@ -6,8 +6,8 @@ use meikyo_places::{Collected, Lines, Problem, hint, kind_of, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::keys::{Keys, Kind, RESERVED};
-use crate::{LoadError, ObjectCheck};
+use crate::keys::{Keys, Kind};
+use crate::{LoadError, ObjectCheck, UnfoldError};
 
 /// Texts reach messages, tables and the agents' configuration, where a line is a line.
 const NO_CONTROL: &str = "must be one line without control characters";
@@ -104,9 +104,6 @@ impl<'a> Section<'a> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        if self.path.is_empty() && RESERVED.contains(&name) {
-            return format!("`{name}` is reserved for a later version and not understood yet");
-        }
         let names = || self.keys.iter().map(|key| key.name);
         let allowed: Vec<_> = names().map(|name| format!("`{name}`")).collect();
         format!("unknown key{}; allowed are {}", hint(name, names()), allowed.join(", "))
@@ -382,4 +379,23 @@ impl<'a> Section<'a> {
 fn list_keys(keys: Keys) -> String {
     let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
     names.join(", ")
+}
+
+/// Names of a key, unfolded, each with its line.
+pub(crate) fn read_names(
+    reading: &mut Reading,
+    section: &Section<'_>,
+    key: &str,
+    unfold: fn(&str) -> Result<Vec<String>, UnfoldError>,
+) -> Vec<Sourced<String>> {
+    let mut names = Vec::new();
+    for text in section.texts(reading, key).map(|texts| texts.value).unwrap_or_default() {
+        match unfold(&text.value) {
+            Ok(unfolded) => {
+                names.extend(unfolded.into_iter().map(|value| Sourced { value, line: text.line }))
+            }
+            Err(error) => reading.note(text.line, section.key(key), error.to_string()),
+        }
+    }
+    names
 }

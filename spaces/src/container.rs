@@ -105,14 +105,10 @@ impl Container {
         options: &ContainerOptions,
     ) -> Result<Self, ContainerError> {
         let failed = |source| ContainerError::Make { name: options.name.clone(), source };
-        match std::fs::remove_file(&options.socket) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&options.socket).map_err(failed)?;
+        let listener = listen(&options.socket).map_err(failed)?;
         let (parent, network) = (getpid(), network.try_clone().map_err(failed)?);
         let listening = listener.as_raw_fd();
-        let orders = first::Orders { options: options.clone(), listener: listening };
+        let orders = first::Orders { options: Some(options.clone()), listener: listening };
         let orders = serde_json::to_string(&orders).map_err(|error| failed(error.into()))?;
         let mut command = Command::new(program);
         // What it has to say of itself it says on standard error.
@@ -136,15 +132,11 @@ impl Container {
         let first = command.spawn().map_err(failed)?;
         let mut made = Self { first };
         drop(listener);
-        let nothing = Start { command: Vec::new(), environment: Vec::new(), directory: "/".into() };
-        let asked = connect(&options.socket).and_then(|socket| exchange(&socket, &nothing, []));
-        match asked {
-            Ok(_) => Ok(made),
-            Err(_) => {
-                made.end();
-                Err(ContainerError::Ended { name: options.name.clone() })
-            }
+        if answers(&options.socket) {
+            return Ok(made);
         }
+        made.end();
+        Err(ContainerError::Ended { name: options.name.clone() })
     }
 
     /// Whether it still runs.
@@ -172,6 +164,75 @@ impl Drop for Container {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Starts commands on this machine itself for those in its containers, as long as this is not dropped.
+#[derive(Debug)]
+pub struct Outside {
+    server: Child,
+}
+
+impl Outside {
+    /// Listens at a socket. `program` with the arguments `role`, to which one is added, calls [`be_first`] with that one.
+    ///
+    /// The thread that calls it has to live as long as this.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    #[expect(clippy::disallowed_methods, reason = "starts whoever starts commands")]
+    #[expect(
+        unsafe_code,
+        reason = "it ends with this process, which is said between fork and exec"
+    )]
+    pub fn start(program: &Path, role: &[&str], socket: &Path) -> Result<Self, ContainerError> {
+        let failed = |source| ContainerError::Make { name: socket.display().to_string(), source };
+        let listener = listen(socket).map_err(failed)?;
+        let (parent, listening) = (getpid(), listener.as_raw_fd());
+        let orders = first::Orders { options: None, listener: listening };
+        let orders = serde_json::to_string(&orders).map_err(|error| failed(error.into()))?;
+        let mut command = Command::new(program);
+        command.args(role).arg(orders).stdin(Stdio::null()).stdout(Stdio::null());
+        let enter = move || {
+            process::end_with_parent(Some(parent))?;
+            process::new_session()?;
+            process::keep_over_exec(listening)
+        };
+        // SAFETY: the closure calls only the system, and allocates nothing.
+        unsafe { command.pre_exec(enter) };
+        let mut made = Self { server: command.spawn().map_err(failed)? };
+        drop(listener);
+        if answers(socket) {
+            return Ok(made);
+        }
+        made.end();
+        Err(ContainerError::Ended { name: socket.display().to_string() })
+    }
+
+    fn end(&mut self) {
+        // It may have ended by itself.
+        drop(self.server.kill());
+        drop(self.server.wait());
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Listens at a socket that one before may have left.
+fn listen(socket: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => UnixListener::bind(socket),
+    }
+}
+
+/// Whether somebody starts commands at a socket.
+fn answers(socket: &Path) -> bool {
+    let nothing = Start { command: Vec::new(), environment: Vec::new(), directory: "/".into() };
+    connect(socket).and_then(|socket| exchange(&socket, &nothing, [])).is_ok()
 }
 
 fn connect(socket: &Path) -> io::Result<UnixStream> {

@@ -3,12 +3,14 @@
 //! - [`process`]: processes in namespaces, from the first one to the last.
 //! - [`netlink`], [`links`]: what the kernel is told about networks.
 //! - [`lan`]: hosts that all reach each other, one bridge per link.
+//! - [`attached`]: a host on a network of this machine.
 //! - [`mod@line`]: two namespaces with a line between them that is slow, long, lossy or cut.
 //! - [`container`]: a host with namespaces of its own, in which commands are started from outside.
 //!
 //! It knows no fabric, and confines nobody: who runs in a container has the rights of whoever made it. The crate `lab`
 //! does both.
 
+pub mod attached;
 pub mod container;
 pub mod lan;
 pub mod line;
@@ -16,7 +18,8 @@ pub mod links;
 pub mod netlink;
 pub mod process;
 
-pub use container::{Container, ContainerError, ContainerOptions};
+pub use attached::{AttachError, Attached};
+pub use container::{Container, ContainerError, ContainerOptions, Outside};
 pub use lan::{Lan, LanError};
 pub use line::{Line, LineError};
 pub use links::SpaceError;

@@ -19,8 +19,10 @@ use crate::netlink::{
 };
 use crate::process;
 
+const RTM_DELLINK: u16 = 17;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_MASTER: u16 = 10;
 const IFLA_OPERSTATE: u16 = 16;
@@ -198,6 +200,11 @@ pub fn set_link_down(what: impl Into<String>, index: u32) -> Message {
     Message::new(what, RTM_NEWLINK, 0, &body)
 }
 
+/// Takes a device away.
+pub fn gone_link(device: &str, index: u32) -> Message {
+    Message::new(format!("end of `{device}`"), RTM_DELLINK, 0, &link_body(0, index, false))
+}
+
 /// A device by its number and name, of the kind that [`IFLA_LINKINFO`] says.
 pub fn new_link(what: impl Into<String>, end: &End<'_>) -> Message {
     let flags = NLM_F_CREATE | NLM_F_EXCL;
@@ -257,11 +264,29 @@ pub fn new_address(index: u32, address: Ipv4Addr, prefix_bits: u8) -> Message {
         .with(IFA_BROADCAST, &all_hosts.to_be_bytes())
 }
 
-/// A token bucket at the sending side of a link.
-pub fn shaping(device: &str, index: u32, shape: &Shape) -> Message {
+/// The fixed part of what is said of how a device sends (`tcmsg`).
+fn sending(index: u32) -> [u8; 20] {
     let mut body = [0; 20];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     body[12..16].copy_from_slice(&TC_H_ROOT.to_ne_bytes());
+    body
+}
+
+/// Has a device drop all that is sent: a queue with room for nothing. It keeps its carrier, addresses and routes.
+pub fn silence(device: &str, index: u32) -> Message {
+    let what = format!("silence of `{device}`");
+    Message::new(what, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &sending(index))
+        .with_text(TCA_KIND, "pfifo")
+        .with_u32(TCA_OPTIONS, 0)
+}
+
+/// Lets a device send again that was to be silent.
+pub fn speak(device: &str, index: u32) -> Message {
+    Message::new(format!("end of the silence of `{device}`"), RTM_DELQDISC, 0, &sending(index))
+}
+
+/// A token bucket at the sending side of a link.
+pub fn shaping(device: &str, index: u32, shape: &Shape) -> Message {
     let bytes_per_second = shape.rate.get() / 8;
     // Saturates: beyond 4 GB a second nothing here is shaped.
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -271,7 +296,7 @@ pub fn shaping(device: &str, index: u32, shape: &Shape) -> Message {
     parameters[8..12].copy_from_slice(&narrow(bytes_per_second).to_ne_bytes());
     parameters[24..28].copy_from_slice(&narrow(shape.queue.get()).to_ne_bytes());
     let what = format!("shaping of `{device}`");
-    Message::new(what, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &body)
+    Message::new(what, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &sending(index))
         .with_text(TCA_KIND, "tbf")
         .nest(TCA_OPTIONS, |options| {
             let options = options

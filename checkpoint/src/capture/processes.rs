@@ -130,6 +130,19 @@ fn parent_in(status: &str) -> Option<u32> {
     behind.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// The arguments of all processes of this namespace, each with its number; one that has ended has none.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn arguments() -> io::Result<Vec<(u32, Vec<String>)>> {
+    let of = |process: u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let words = line.split(|&octet| octet == 0);
+        (process, words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+    };
+    Ok(parents()?.into_keys().map(of).collect())
+}
+
 /// Children of the first process whose arguments behind the program's name begin with these words.
 ///
 /// # Errors

@@ -1,12 +1,15 @@
 //! `meikyo checkpoint`: protect what a parallel program holds by parity on its own hosts.
 
+mod afar;
 mod as_is;
+mod criu;
 mod daemon;
 mod doctor;
 mod domains;
 mod inside;
 mod key;
 mod levels;
+mod machine;
 mod parts;
 mod plan;
 mod program;
@@ -15,8 +18,11 @@ mod rehearse;
 pub(crate) mod role_names;
 pub(crate) mod roles;
 mod run;
+mod shown;
 mod site;
+mod slurm;
 mod status;
+mod trouble;
 mod watch;
 
 use clap::{Args, Subcommand};

@@ -52,6 +52,41 @@ fn the_plan_says_what_the_papers_cluster_could_have_done() {
     assert!(printed(&output).contains("No scheme survives the loss of 4 of 3 hosts"));
 }
 
+#[test]
+fn the_plan_says_which_racks_may_be_lost_and_leaves_spares_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |racks: &str| {
+        let text = format!(
+            "name = \"c\"\nsnmp = {{ version = \"2c\", community = \"env:NONE\" }}\nmeasure = [\"load\"]\n\
+             [[hosts]]\nname = \"n[1-6]\"\naddress = \"10.0.0.[1-6]\"\n{racks}\
+             [checkpoint]\nspares = \"n[5-6]\"\n"
+        );
+        fs::write(directory.path().join("cluster.toml"), text).unwrap();
+    };
+    file("[groups.a]\nmembers = [\"n[1-2]\", \"n5\"]\n[groups.b]\nmembers = [\"n[3-4]\"]\n");
+    let arguments = ["plan", "--cluster", "cluster.toml", "--bytes", "1GB"];
+    let output = checkpoint(directory.path(), &[&arguments[..], &["--json"]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    let plan = json(&output);
+    assert_eq!((&plan["hosts"], &plan["group"]), (&4.into(), &4.into()));
+    // A copy is in the other rack; one host in three that are left cannot make up for two.
+    assert_eq!(plan["lost_with"]["partner"], serde_json::json!([]));
+    assert_eq!(
+        plan["lost_with"]["ring"],
+        serde_json::json!(["rack a (n[1-2])", "rack b (n[3-4])"])
+    );
+    assert_eq!(plan["lost_with"]["rs2"], serde_json::json!([]));
+    let told = printed(&checkpoint(directory.path(), &arguments));
+    assert!(told.contains("  partner: any one may be lost\n"), "{told}");
+    assert!(
+        told.contains("  ring: checkpoints are lost with rack a (n[1-2]), rack b (n[3-4])\n"),
+        "{told}"
+    );
+    file("");
+    let told = printed(&checkpoint(directory.path(), &arguments));
+    assert!(!told.contains("Racks and switches"), "{told}");
+}
+
 /// Daemons of one job; they are killed when it is dropped.
 struct Daemons {
     home: tempfile::TempDir,

@@ -4,8 +4,9 @@
 //! The short form of the test of chance runs with the other tests; `./x soak as-is` goes on for longer.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -24,9 +25,6 @@ enum Program {
     Stencil,
     Gradient,
 }
-
-/// A word that a job says each time that it has brought the program back.
-const GOES_ON: &str = "the program goes on from checkpoint ";
 
 impl Program {
     /// On a rank for each of two hosts, which are named where there are any.
@@ -55,35 +53,34 @@ fn undisturbed(protected: &Protected, program: Program) -> (Vec<u8>, Vec<u8>) {
     (said, plate)
 }
 
-/// The newest checkpoint that the job has said the program goes on from, and how often it did.
-fn brought_back(protected: &Protected) -> (u64, usize) {
-    let said = protected.site.said();
-    let behind = said.split(GOES_ON).skip(1);
-    let number = |text: &str| -> u64 {
-        text.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap()
-    };
-    behind.fold((0, 0), |(_, count), text| (number(text), count + 1))
-}
-
-/// Waits until the program computes and a checkpoint of that is whole: one of mpiexec while it starts the program on other
-/// hosts is no good for going back to.
-fn begin(protected: &Protected, running: &mut Running, report: &str) {
-    let report = protected.site.path(report);
+/// Waits until the program computes and a checkpoint of that is whole.
+pub(crate) fn begin(protected: &Protected, running: &mut Running) {
+    let report = protected.site.path("job/output");
     protected.wait(running, || fs::metadata(&report).is_ok_and(|data| data.len() > 0));
     let newest = protected.newest();
     protected.newer_than(newest + 1, running);
 }
 
-/// Loses hosts in turn, each once a checkpoint is whole that is newer than the one that was gone back to.
-fn lose(protected: &Protected, running: &mut Running, times: usize, report: &str) {
+/// Loses hosts in turn, each once a checkpoint is whole that is newer than the one that was gone back to: the first as soon as
+/// there is any.
+fn lose(protected: &Protected, running: &mut Running, times: usize) {
     let job = protected.site.path("job");
-    begin(protected, running, report);
     for time in 0..times {
-        let (from, count) = brought_back(protected);
-        protected.newer_than(from, running);
+        let from = protected.went_on_from();
+        let newest = protected.newer_than(from.last().copied().unwrap_or(0), running);
         kill(container(&job, HOSTS[time % HOSTS.len()]));
-        protected.wait(running, || brought_back(protected).1 > count);
+        goes_on(protected, running, from.len(), newest);
     }
+}
+
+/// Waits until the program goes on once more than so often; from this checkpoint at least, which was committed.
+pub(crate) fn goes_on(protected: &Protected, running: &mut Running, times: usize, newest: u64) {
+    let mut from = Vec::new();
+    protected.wait(running, || {
+        from = protected.went_on_from();
+        from.len() > times
+    });
+    assert!(from[times] >= newest, "{from:?}, {newest}: {}", protected.site.said());
 }
 
 /// A program loses hosts so often, then hurries to its end; its results are those of one that lost none.
@@ -94,7 +91,7 @@ fn cycles(mpi: &'static str, program: Program, times: usize) {
     let spares = times.to_string();
     let options = ["--spares", &spares, "--every", "200ms"];
     let mut running = protected.run(&options, &program.command(mpi, true));
-    lose(&protected, &mut running, times, "job/output");
+    lose(&protected, &mut running, times);
     fs::write(protected.site.path("hurry"), []).unwrap();
     protected.ends_as(running, &said, &plate);
 }
@@ -110,6 +107,155 @@ fn with_open_mpi_programs_go_on_ten_times() {
     cycles("openmpi", Program::Stencil, 4);
     cycles("openmpi", Program::Gradient, 3);
     hpcc(3);
+}
+
+/// Programs are captured from their first moment on, and lose a host as soon as there is a checkpoint: what is captured is whole,
+/// whatever launchers and libraries are just doing.
+fn a_start_is_gone_back_to(mpi: &'static str, times: usize) {
+    let Some(protected) = Protected::new(mpi, &["stencil"]) else { return };
+    let (said, plate) = undisturbed(&protected, Program::Stencil);
+    for time in 0..times {
+        let options = ["--spares", "1", "--every", "100ms"];
+        let mut running = protected.run(&options, &Program::Stencil.command(mpi, true));
+        let newest = protected.newer_than(0, &mut running);
+        kill(container(&protected.site.path("job"), HOSTS[time % 2]));
+        goes_on(&protected, &mut running, 0, newest);
+        fs::write(protected.site.path("hurry"), []).unwrap();
+        protected.ends_as(running, &said, &plate);
+        for file in ["hurry", "plate"] {
+            fs::remove_file(protected.site.path(file)).unwrap();
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while fs::remove_dir_all(protected.site.path("job")).is_err() {
+            assert!(Instant::now() < deadline);
+        }
+    }
+}
+
+#[test]
+fn the_start_of_a_program_with_mpich_is_good_for_going_back_to() {
+    a_start_is_gone_back_to("mpich", 2);
+}
+
+#[test]
+fn the_start_of_a_program_with_open_mpi_is_good_for_going_back_to() {
+    a_start_is_gone_back_to("openmpi", 2);
+}
+
+/// Has much that is the same on no two pages, and does nothing.
+const STILL: &str = "
+import os, signal
+own = b''.join(i.to_bytes(8, 'little') * 512 for i in range(1, 3_000))
+print('still', flush=True)
+signal.pause()
+";
+
+/// What a process has in its memory, by the number of the page.
+type Memory = BTreeMap<u64, Vec<u8>>;
+
+/// Octets of a page.
+const PAGE: usize = 4_096;
+
+/// Whether a process is part of a program that is captured: it descends from whoever keeps that together.
+fn is_kept(process: i32) -> bool {
+    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    if String::from_utf8_lossy(&line).contains("\0checkpoint\0role\0keep\0") {
+        return true;
+    }
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
+    parent.is_some_and(|parent: i32| parent > 1 && is_kept(parent))
+}
+
+/// The memory of the processes of the program on these hosts, but for what the kernel gives them, and code. By host, and by what
+/// a process is called there.
+fn memories(job: &Path) -> BTreeMap<(&'static str, u32), Memory> {
+    let mut all = BTreeMap::new();
+    for host in HOSTS {
+        for process in processes_of(job, host) {
+            let of =
+                |file: &str| PathBuf::from(format!("/proc/{}/{file}", process.as_raw_nonzero()));
+            let status = fs::read_to_string(of("status")).unwrap_or_default();
+            let names = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            let name = names.and_then(|names| names.split_whitespace().last()?.parse().ok());
+            // Others are Meikyo's own, and come and go.
+            let Some(name) = name.filter(|_| is_kept(process.as_raw_nonzero().get())) else {
+                continue;
+            };
+            // One that has ended, and whose end nobody has taken notice of, has none.
+            let (maps, memory) = (fs::read_to_string(of("maps")), fs::File::open(of("mem")));
+            let (Ok(maps), Ok(memory)) = (maps, memory) else { continue };
+            let pages = all.entry((host, name)).or_insert_with(Memory::new);
+            for line in maps.lines() {
+                let (range, behind) = line.split_once(' ').unwrap();
+                if !behind.starts_with('r') || behind[..4].contains('x') || behind.contains("[v") {
+                    continue;
+                }
+                let (from, to) = range.split_once('-').unwrap();
+                let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).unwrap());
+                let mut octets = vec![0; usize::try_from(to - from).unwrap()];
+                // What lies behind the end of a file cannot be read.
+                if memory.read_exact_at(&mut octets, from).is_ok() {
+                    let numbers = from / 4_096..;
+                    pages.extend(numbers.zip(octets.chunks(PAGE).map(<[u8]>::to_vec)));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Pages that are not what they were. The C library and the kernel keep a few numbers of a thread that are others on another
+/// processor (restartable sequences).
+fn changed(before: &BTreeMap<(&'static str, u32), Memory>, job: &Path) -> Vec<String> {
+    let after = memories(job);
+    let mut changed = Vec::new();
+    for (process, pages) in before {
+        let now = after.get(process);
+        for (number, page) in pages {
+            let now = now.and_then(|now| now.get(number));
+            let differing = now.map_or(PAGE, |now| {
+                if now == page { 0 } else { now.iter().zip(page).filter(|(a, b)| a != b).count() }
+            });
+            if differing > 64 {
+                changed.push(format!("{process:?}: page {number:x} in {differing} octets"));
+            }
+        }
+    }
+    changed
+}
+
+#[test]
+fn memory_is_the_same_octet_for_octet_on_every_host_whichever_is_lost() {
+    let Some(protected) = Protected::new("mpich", &[]) else { return };
+    fs::write(protected.site.path("still.py"), STILL).unwrap();
+    let words = ["mpiexec.mpich", "-n", "3", "/usr/bin/python3", "still.py"].map(str::to_owned);
+    let mut running = protected.run(&["--spares", "1", "--every", "2s"], &words);
+    let job = protected.site.path("job");
+    let said = || fs::read_to_string(job.join("output")).unwrap_or_default();
+    protected.wait(&mut running, || said().matches("still").count() == 3);
+    let newest = protected.newest();
+    protected.newer_than(newest + 1, &mut running);
+    // Captures put code of their own into processes for a moment.
+    let mut before = memories(&job);
+    protected.wait(&mut running, || {
+        let is_still = changed(&before, &job).is_empty();
+        before = memories(&job);
+        is_still
+    });
+    let pages: usize = before.values().map(BTreeMap::len).sum();
+    assert!(before.len() >= 9 && pages > 9_000, "{} processes, {pages} pages", before.len());
+    let newest = protected.newest();
+    kill(container(&job, "node2"));
+    goes_on(&protected, &mut running, 0, newest);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let changed = changed(&before, &job);
+        if changed.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{changed:#?}");
+    }
 }
 
 /// A small input of HPC Challenge on two ranks.
@@ -194,7 +340,7 @@ fn hpcc(times: usize) {
     // It opens its report anew for each of its parts.
     let options = ["--spares", &spares, "--every", "700ms", "--save-files", "hpccoutf.txt"];
     let mut running = protected.run(&options, &command(&["--host", "node1,node2"]));
-    lose(&protected, &mut running, times, "hpccoutf.txt");
+    lose(&protected, &mut running, times);
     let ended = running.0.wait().unwrap();
     assert!(ended.success(), "{ended}: {}", site.said());
     assert_eq!(findings(&fs::read_to_string(&report).unwrap()), expected);
@@ -246,7 +392,7 @@ fn a_host_that_answers_again_is_not_replaced_and_one_that_stays_silent_is() {
     let options = ["--spares", "1", "--every", "3s", "--replace-after", "2s"];
     let mut running = protected.run(&options, &command);
     let job = protected.site.path("job");
-    begin(&protected, &mut running, "job/output");
+    begin(&protected, &mut running);
     let newest = protected.newest();
     let frozen = freeze(&job, "node2");
     protected.wait(&mut running, || protected.site.said().contains("node2 does not answer"));
@@ -255,9 +401,10 @@ fn a_host_that_answers_again_is_not_replaced_and_one_that_stays_silent_is() {
     // It is a host as before: captures go on.
     protected.newer_than(newest, &mut running);
     let told = protected.site.said();
-    assert!(!told.contains("takes its place") && !told.contains(GOES_ON), "{told}");
+    assert!(!told.contains("takes its place") && protected.went_on_from().is_empty(), "{told}");
+    let newest = protected.newest();
     freeze(&job, "node2");
-    protected.wait(&mut running, || brought_back(&protected).1 == 1);
+    goes_on(&protected, &mut running, 0, newest);
     fs::write(protected.site.path("hurry"), []).unwrap();
     protected.ends_as(running, &said, &plate);
     let told = protected.site.said();
@@ -385,7 +532,13 @@ fn lose_by_chance(mpi: &'static str, program: Program, kills: u64, random: &mut 
     let options = ["--spares", "99", "--every", "150ms"];
     let mut running = protected.run(&options, &program.command(mpi, true));
     let job = protected.site.path("job");
-    begin(&protected, &mut running, "job/output");
+    if next(random, 2) == 0 {
+        begin(&protected, &mut running);
+    } else {
+        // The first checkpoints are of the start: of launchers that start the program on other hosts, and of connections.
+        pass(next(random, 1_500));
+        protected.newer_than(0, &mut running);
+    }
     // Who was replaced and has written no checkpoint of its own yet: no other may be lost until then.
     let mut weak: Option<(&str, u64)> = None;
     let mut killed = 0;
@@ -397,13 +550,14 @@ fn lose_by_chance(mpi: &'static str, program: Program, kills: u64, random: &mut 
         tell(&format!("{killed}: {moment:?}, {host}"));
         moment.wait(&protected, &mut running);
         killed += 1;
+        let newest = protected.newest();
         if matches!(moment, Moment::All) {
             protected.kill_all(&mut running);
             running = protected.site.begin(&["restart", "--directory", "job"]);
-            protected.wait(&mut running, || brought_back(&protected).1 > 0);
+            goes_on(&protected, &mut running, 0, newest);
             continue;
         }
-        let (_, count) = brought_back(&protected);
+        let count = protected.went_on_from().len();
         let first = container(&job, host);
         kill(first);
         if let Moment::BroughtBack(span) = moment {
@@ -416,9 +570,9 @@ fn lose_by_chance(mpi: &'static str, program: Program, kills: u64, random: &mut 
             kill(second.unwrap());
             killed += 1;
         }
-        protected.wait(&mut running, || brought_back(&protected).1 > count);
+        goes_on(&protected, &mut running, count, newest);
         // Where it was brought back before the second came to its end, it is so once more.
-        weak = Some((host, brought_back(&protected).0));
+        weak = Some((host, protected.went_on_from().last().copied().unwrap_or(0)));
     }
     fs::write(protected.site.path("hurry"), []).unwrap();
     protected.ends_as(running, &said, &plate);

@@ -106,17 +106,22 @@ impl Site {
     }
 
     pub(crate) fn begin(&self, arguments: &[&str]) -> Running {
-        let said = fs::File::create(self.path("said")).unwrap();
+        self.begin_as("said", arguments)
+    }
+
+    /// What it says stands in a file of this name.
+    pub(crate) fn begin_as(&self, said: &str, arguments: &[&str]) -> Running {
+        let said = fs::File::create(self.path(said)).unwrap();
         let mut command = self.checkpoint(arguments);
         Running(command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap())
     }
 
     pub(crate) fn said(&self) -> String {
-        fs::read_to_string(self.path("said")).unwrap()
+        fs::read_to_string(self.path("said")).unwrap_or_default()
     }
 
     /// The heat equation on so many ranks.
-    fn heat(mpi: &str, ranks: usize, steps: u64, output: &str) -> Vec<String> {
+    pub(crate) fn heat(mpi: &str, ranks: usize, steps: u64, output: &str) -> Vec<String> {
         let (launcher, ranks, steps) =
             (format!("mpiexec.{mpi}"), ranks.to_string(), steps.to_string());
         let words = [&launcher, "-n", &ranks, "./heat", SIZE[0], SIZE[1], &steps, "20", output];
@@ -158,7 +163,16 @@ impl Site {
     ///
     /// A program with Debian's MPICH has been seen to hang in `MPI_Finalize`, so that the end of such is not waited for.
     fn result(&self, arguments: &[&str], mpi: &str, output: &str) -> (Vec<u8>, String) {
-        let mut running = self.begin(arguments);
+        self.result_of(&mut self.begin(arguments), mpi, output)
+    }
+
+    /// The same of a job that runs already.
+    pub(crate) fn result_of(
+        &self,
+        running: &mut Running,
+        mpi: &str,
+        output: &str,
+    ) -> (Vec<u8>, String) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let ended = running.0.try_wait().unwrap();
@@ -176,7 +190,7 @@ impl Site {
     }
 
     /// What a run that nobody disturbs computes, on one rank for each of two hosts.
-    fn undisturbed(&self, mpi: &str, steps: u64) -> Vec<u8> {
+    pub(crate) fn undisturbed(&self, mpi: &str, steps: u64) -> Vec<u8> {
         let heat = Self::heat(mpi, 2, steps, "undisturbed");
         let run = ["run", "--local", "2", "--directory", "undisturbed-job"];
         self.result(&with(&run, &heat), mpi, "undisturbed").0

@@ -34,16 +34,16 @@ address = "10.0.0.[1-4]"
 name = "head"
 "#;
     insta::assert_snapshot!(problems(text), @r#"
-cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `fabric`, `links`
+cluster.toml:2: nmae: unknown key (did you mean `name`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `checkpoint`, `fabric`, `links`
 cluster.toml:3: measure: `interfce:eth0` is not known (did you mean `interface:NAME`?); allowed are `interface:NAME`, `interfaces`, `disk:PATH`, `load`, `cpu`, `memory`, `uptime`, `sensors`, `sensor:NAME`, an OID such as `1.3.6.1.2.1.1.3.0`, or an object with its instance such as `ifHCInOctets.3`
-cluster.toml:4: spares: `spares` is reserved for a later version and not understood yet
+cluster.toml:4: spares: unknown key; allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `checkpoint`, `fabric`, `links`
 cluster.toml:7: snmp.version: "2" is not known (did you mean `2c`?); allowed are "1", "2c", "3"
 cluster.toml:8: snmp.intervall: unknown key (did you mean `interval`?); allowed are `version`, `community`, `user`, `auth`, `privacy`, `port`, `interval`, `timeout`, `rate_max`, `write`
 cluster.toml:9: snmp.timeout: `fast` does not begin with a number; write for example `100ms`
 cluster.toml:10: snmp.port: expected a whole number from 1 to 65535, without quotes; found a text
 cluster.toml:11: snmp.rate_max: 0 is out of range; allowed are 1 to 1000000
 cluster.toml:15: hosts.address: 4 addresses for 3 names; as many are needed
-cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `fabric`, `links`
+cluster.toml:17: host: unknown key (did you mean `hosts`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `checkpoint`, `fabric`, `links`
 "#);
 }
 
@@ -495,5 +495,30 @@ fn how_long_a_table_is_kept_is_checked_where_it_stands() {
 cluster.toml:8: recording.tables.load.keep: 5min is too short; at least 1h
 cluster.toml:9: recording.tables.cpu.keep: missing; say how long the table is kept, for example keep = "7d"
 cluster.toml:11: recording.tables.disk.kep: unknown key (did you mean `keep`?); allowed are `keep`
+"#);
+}
+
+#[test]
+fn spares_are_hosts_of_the_file_each_named_once() {
+    let text = |section: &str| {
+        format!(
+            "name = \"presto\"\nmeasure = [\"load\"]\nsnmp = {{ version = \"2c\", community = \"env:X\" }}\n\
+             [[hosts]]\nname = \"node[1-8]\"\naddress = \"10.0.0.[1-8]\"\n\
+             [[switches]]\nname = \"sw1\"\naddress = \"10.0.1.1\"\n\
+             [checkpoint]\n{section}\n"
+        )
+    };
+    let good = text("spares = [\"node8\", \"node[6-7]\"]\nnetwork = \"10.9.8.0/24\"");
+    let cluster = parse(&good, Path::new("cluster.toml")).unwrap();
+    assert_eq!(cluster.checkpoint.spares, ["node8", "node6", "node7"]);
+    assert_eq!(cluster.checkpoint.network.to_string(), "10.9.8.0/24");
+    let told = problems(&text(
+        "spares = [\"nod8\", \"sw1\", \"node7\", \"node[7-8]\"]\nnetwork = \"10.9.8.0/16\"\nspare = 1",
+    ));
+    insta::assert_snapshot!(told, @r#"
+cluster.toml:11: checkpoint.spares: `node7` is named twice; spares are used in their order
+cluster.toml:11: checkpoint.spares: no host is named `nod8` (did you mean `node8`?); and 1 more like it, the last `sw1`
+cluster.toml:12: checkpoint.network: `10.9.8.0/16` is no network of 256 addresses; write for example `10.77.0.0/24`
+cluster.toml:13: checkpoint.spare: unknown key (did you mean `spares`?); allowed are `spares`, `network`
 "#);
 }

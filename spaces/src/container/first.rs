@@ -22,7 +22,8 @@ use crate::process;
 /// What the first process is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Orders {
-    pub(super) options: ContainerOptions,
+    /// Nothing where commands are started on the machine itself.
+    pub(super) options: Option<ContainerOptions>,
     /// The number of the descriptor that listens.
     pub(super) listener: RawFd,
 }
@@ -30,7 +31,8 @@ pub(super) struct Orders {
 /// Commands and connections at once; more wait.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// Is the first process of a container that [`super::Container::start`] has started, as long as that runs; its exit code.
+/// Is the first process of a container that [`super::Container::start`] has started, or whoever starts commands for
+/// [`super::Outside`], as long as that runs; its exit code.
 pub fn be_first(orders: &str) -> u8 {
     match serve(orders) {
         Ok(()) => 0,
@@ -49,7 +51,9 @@ fn complain(error: &io::Error) {
 fn serve(orders: &str) -> io::Result<()> {
     let Orders { options, listener } = serde_json::from_str(orders)?;
     let listener = UnixListener::from(process::inherited(listener)?);
-    set_up(&options)?;
+    if let Some(options) = options {
+        set_up(&options)?;
+    }
     let (ended, trigger) = UnixStream::pair()?;
     ended.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, trigger)?;

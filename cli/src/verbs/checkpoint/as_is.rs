@@ -8,15 +8,13 @@
 //!
 //! Cost: a stop is what the slowest host takes to be written, and up to 0.2 s more until TCP sends again what was dropped.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs;
+use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use meikyo_checkpoint::capture::criu::{Criu, CriuError};
 use meikyo_checkpoint::charter;
 use meikyo_checkpoint::daemon::{Happened, Observer, What};
 use meikyo_checkpoint::drain::Drained;
@@ -25,12 +23,15 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, bytes_text, span_text};
 use meikyo_units::Nanos;
 
-use super::inside::{COPIED, DUMPED, HERE, READY, RESTORED, SAVED};
-use super::parts::{Halt, Parts, Stopped};
+use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED, WHOLE};
+use super::parts::Parts;
 use super::plan::DETECTION;
 use super::role_names::{BRING_BACK, CAPTURE};
-use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site};
-use super::watch::{CAUSE, ENDING, Job, LOOK_AGAIN, NotStarted, Trouble, now};
+use super::shown::Shown;
+use super::site::{AsIs, ENDED, ERRORS, OUTPUT, Site, Way};
+use super::slurm;
+use super::trouble::{CAUSE, Halt, LOOK_AGAIN, NotStarted, Stopped, Trouble, now};
+use super::watch::{ENDING, Job};
 use crate::signals;
 
 /// Hosts have so long until their processes stand still and are written, and to bring them back.
@@ -49,8 +50,8 @@ const EVERY_MIN: Nanos = Nanos::from_millis(100);
 /// most: one that stood still again before would not get on.
 const SENT_AGAIN: Nanos = Nanos::from_millis(400);
 
-/// What the program has said is passed on in such pieces.
-const PIECE_BYTES: usize = 64 << 10;
+/// What is under way between hosts, as a connection that is being opened, passes in this time; else it is said.
+const UNDER_WAY: Duration = Duration::from_secs(10);
 
 /// What the program begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,37 +60,18 @@ pub(super) enum Origin {
     Afresh,
     /// The newest whole generation, or this one.
     From(Option<u64>),
+    /// The newest whole generation, if there is one.
+    FromAny,
 }
 
 /// How an attempt at a job has ended.
 enum Outcome {
     /// The program has, with this code.
     Ended(u8),
+    /// The job is to go on later from this checkpoint, which is whole.
+    Later(u64),
     /// A host was lost, and there is something to go on from, or not.
     Lost(usize, bool),
-}
-
-/// A CRIU that works here.
-pub(super) fn criu(program: &Path) -> Result<PathBuf, Failure> {
-    let is_path = program.components().count() > 1;
-    let program = if is_path { std::path::absolute(program)? } else { program.to_owned() };
-    if !rustix::process::geteuid().is_root() {
-        return Err(Failure::new("only root captures programs as they are")
-            .hint("run it as root; a program with libmeikyo_checkpoint needs no privileges, and no --as-is"));
-    }
-    let criu = Criu::new(&program);
-    let explained = |error: CriuError| {
-        let hint = "install CRIU 4.2 or newer (Debian 14 has it; packaging/criu puts it into a folder), and say where it is: \
-                    --criu FILE, or MEIKYO_CRIU";
-        match &error {
-            CriuError::Unable { .. } => Failure::new(error)
-                .hint("`criu check` says what the kernel lacks; a program with libmeikyo_checkpoint needs none of it"),
-            _ => Failure::new(error).hint(hint),
-        }
-    };
-    criu.version().map_err(explained)?;
-    criu.check().map_err(explained)?;
-    Ok(program)
 }
 
 /// Runs a job until its program ends, on spare hosts where others are lost.
@@ -126,20 +108,22 @@ fn carry_on(
         let mut attempt = Attempt { shown, signals, lost_at, trial, observer: observer_now };
         match attempt.carry_out(site, first, origin, drained)? {
             Outcome::Ended(code) => return Ok(code),
+            Outcome::Later(step) => {
+                slurm::requeue(step)?;
+                return Ok(0);
+            }
             Outcome::Lost(place, is_saved) => {
                 lost_at = Some(now());
-                let lost = site.hosts[place].name.clone();
-                let spares = &mut as_is(site).spares;
-                if spares.is_empty() {
+                let lost = site.lost(place);
+                let Some(spare) = site.replace(place) else {
                     let hint = format!(
                         "meikyo checkpoint restart --directory {} goes on when {lost} is back, or with --on HOSTS with another in \
-                         its place; --spares N has others stand ready",
+                         its place; --spares N, or `spares` of the cluster file, has others stand ready",
                         site.directory.display()
                     );
                     let text = format!("the host {lost} is gone, and no spare is left");
                     return Err(Failure::new(text).hint(hint));
-                }
-                let spare = spares.remove(0);
+                };
                 output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
                 observer(recovering(
                     What::Replaced,
@@ -147,7 +131,6 @@ fn carry_on(
                     None,
                     format!("{spare} takes the place of {lost}"),
                 ));
-                site.hosts[place].name = spare;
                 (first, drained) = (&[], None);
                 origin = if is_saved { Origin::From(None) } else { Origin::Afresh };
             }
@@ -271,19 +254,19 @@ impl Attempt<'_> {
             Err(NotStarted::Failure(failure)) => return Err(failure),
         };
         match self.go(&mut job, site, origin, drained, &mut reached) {
-            Ok(code) => Ok(Outcome::Ended(code)),
-            Err(Stopped::Trouble(Trouble::Lost(place))) => Ok(lost(site, place, &reached)),
+            Ok(outcome) => Ok(outcome),
+            Err(Stopped::Trouble(Trouble::Lost(place))) => Ok(lost(&job, site, place, &reached)),
             Err(Stopped::Trouble(trouble)) => Err(job.explained(&trouble)),
             Err(Stopped::Halt(halt)) => Err(Failure::new(not_done(site, "brought back", &halt))),
             // A host that is gone is the reason of much.
             Err(Stopped::Failure(failure)) => match job.look_after() {
-                Err(Trouble::Lost(place)) => Ok(lost(site, place, &reached)),
+                Err(Trouble::Lost(place)) => Ok(lost(&job, site, place, &reached)),
                 _ => Err(failure),
             },
         }
     }
 
-    /// From the first daemon to the end of the program; its exit code.
+    /// From the first daemon to the end of the program.
     fn go(
         &mut self,
         job: &mut Job<'_>,
@@ -291,16 +274,24 @@ impl Attempt<'_> {
         origin: Origin,
         drained: Option<&Drained>,
         reached: &mut Reached,
-    ) -> Result<u8, Stopped> {
+    ) -> Result<Outcome, Stopped> {
         job.meet()?;
         if let Some(drained) = drained {
             job.resume(drained)?;
         }
+        let is_committed =
+            |place| job.status(place).is_some_and(|status| status.committed.is_some());
+        let origin = match origin {
+            Origin::FromAny if (0..site.hosts.len()).any(is_committed) => Origin::From(None),
+            Origin::FromAny => Origin::Afresh,
+            origin => origin,
+        };
+        reached.is_saved = origin != Origin::Afresh;
         let after = |lost_at: Instant| {
             format!(", {} after a host was lost", span_text(nanos(lost_at.elapsed())))
         };
         match origin {
-            Origin::Afresh => {
+            Origin::Afresh | Origin::FromAny => {
                 self.begin(site)?;
                 if let Some(lost_at) = self.lost_at {
                     let after = after(lost_at);
@@ -318,7 +309,7 @@ impl Attempt<'_> {
                 let from = charter::Reached { run: start_of(site), step: back.step };
                 (self.observer)(recovering(What::RunsAgain, self.lost_at, Some(from), text));
                 if self.is_rehearsed(&back) {
-                    return Ok(0);
+                    return Ok(Outcome::Ended(0));
                 }
             }
         }
@@ -368,8 +359,9 @@ impl Attempt<'_> {
         job.carry(false)?;
         parts.go_on();
         let restored = parts.await_all(RESTORED, WRITING, || job.look_after());
-        job.carry(true)?;
+        let carried = job.carry(true);
         restored?;
+        carried?;
         Ok(BroughtBack { step, ready })
     }
 
@@ -432,7 +424,7 @@ impl Attempt<'_> {
         job: &mut Job<'_>,
         site: &Site,
         reached: &mut Reached,
-    ) -> Result<u8, Stopped> {
+    ) -> Result<Outcome, Stopped> {
         let mut captures = Captures::new(site, self.trial.is_some());
         let mut told: Option<Instant> = None;
         loop {
@@ -447,23 +439,31 @@ impl Attempt<'_> {
                     job.look_after()?;
                     thread::park_timeout(LOOK_AGAIN);
                 }
-                return Ok(code);
+                return Ok(Outcome::Ended(code));
             }
             captures.turn(job, site, reached)?;
+            if let Some(step) = captures.last_of_all(job, site) {
+                return Ok(Outcome::Later(step));
+            }
             if self.is_tried(job, &mut captures, reached) {
-                return Ok(0);
+                return Ok(Outcome::Ended(0));
             }
             let mut raised = [0; 16];
-            if matches!(io::Read::read(&mut &*self.signals, &mut raised), Ok(count) if count > 0) {
+            let count = io::Read::read(&mut &*self.signals, &mut raised).unwrap_or(0);
+            let raised = &raised[..count];
+            if site.way == Way::Slurm && slurm::is_time_up(raised) {
+                output::say("the time of the job is nearly over: a last checkpoint is made");
+                captures.end_with_next();
+            } else if !raised.is_empty() {
                 output::say("the program is told to end");
                 if told.is_some() {
-                    return Ok(KILLED);
+                    return Ok(Outcome::Ended(KILLED));
                 }
                 site.end_program(false)?;
                 told = Some(now());
             }
             if told.is_some_and(|told| told.elapsed() > ENDING) {
-                return Ok(KILLED);
+                return Ok(Outcome::Ended(KILLED));
             }
             thread::park_timeout(LOOK_AGAIN);
         }
@@ -496,7 +496,9 @@ fn forget_end(site: &Site) -> io::Result<()> {
 fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
     let name = |place: &usize| site.hosts[*place].name.clone();
     match halt {
-        Halt::Failed(place, why) => format!("the program is not {what} on {}: {why}", name(place)),
+        Halt::Failed(place, why) | Halt::UnderWay(place, why) => {
+            format!("the program is not {what} on {}: {why}", name(place))
+        }
         Halt::Ended(place) => {
             format!("the program is not {what} on {}: whoever does it has ended", name(place))
         }
@@ -508,9 +510,11 @@ fn not_done(site: &Site, what: &str, halt: &Halt) -> String {
 }
 
 fn part_arguments(site: &Site) -> Vec<String> {
-    let criu = site.as_is.as_ref().map(|as_is| as_is.criu.to_string_lossy().into_owned());
+    let criu = site.criu().to_string_lossy().into_owned();
     let disk = site.disk().to_string_lossy().into_owned();
-    let mut words = vec!["--criu".to_owned(), criu.unwrap_or_default(), "--disk".to_owned(), disk];
+    let job = site.directory.to_string_lossy().into_owned();
+    let mut words = vec!["--criu".to_owned(), criu];
+    words.extend(["--disk".to_owned(), disk, "--job".to_owned(), job]);
     let files = site.as_is.iter().flat_map(|as_is| &as_is.save_files);
     words.extend(files.map(|pattern| format!("--save-files={}", pattern.display())));
     words
@@ -524,6 +528,8 @@ struct Captures {
     due: Instant,
     /// What is still being handed over, and its number.
     saving: Option<(Parts, u64)>,
+    /// Since when there was none, as something was under way each time.
+    under_way: Option<Instant>,
     /// What went wrong last.
     trouble: Option<String>,
     has_told: bool,
@@ -531,6 +537,19 @@ struct Captures {
     is_quiet: bool,
     /// How the first went, until somebody takes it.
     first: Option<Result<String, String>>,
+    /// Which is to be the last one, if any.
+    last: Last,
+}
+
+/// Which capture is the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// None: the program runs to its end.
+    Never,
+    /// The next that is possible.
+    Next,
+    /// This one, which is handed over.
+    Made(u64),
 }
 
 impl Captures {
@@ -546,10 +565,12 @@ impl Captures {
             between_failures,
             due,
             saving: None,
+            under_way: None,
             trouble: None,
             has_told: is_quiet,
             is_quiet,
             first: None,
+            last: Last::Never,
         }
     }
 
@@ -569,17 +590,26 @@ impl Captures {
             return Ok(());
         }
         if !reached.is_saved && reached.step > 0 {
-            let status = site.status(&site.hosts[0]);
+            let status = job.status(0);
             reached.is_saved = status.is_some_and(|status| status.committed.is_some());
         }
-        if now() < self.due {
+        if now() < self.due || matches!(self.last, Last::Made(_)) {
             return Ok(());
         }
         let step = reached.step + 1;
         match capture(job, site, step) {
             Ok(parts) => {
                 reached.step = step;
+                self.under_way = None;
+                if self.last != Last::Never {
+                    self.last = Last::Made(step);
+                }
                 self.saving = Some((parts, step));
+            }
+            Err(Stopped::Halt(Halt::UnderWay(..)))
+                if self.under_way.get_or_insert_with(now).elapsed() < UNDER_WAY =>
+            {
+                self.due = now() + SENT_AGAIN.to_std();
             }
             Err(Stopped::Halt(halt)) => self.failed(site, &halt),
             Err(stopped) => return Err(stopped),
@@ -600,6 +630,7 @@ impl Captures {
             let (cost, restart, between_failures) = (stopped, DETECTION, self.between_failures);
             daly(&Risk { cost, restart, between_failures }).max(EVERY_MIN)
         });
+        let wait = if self.last == Last::Never { wait } else { Nanos::ZERO };
         let wait = wait.max(stopped + SENT_AGAIN);
         self.due = now() + wait.to_std();
         let cost = format!(
@@ -623,14 +654,38 @@ impl Captures {
             output::say(&text);
         }
         self.trouble = Some(text);
-        self.due = now() + self.every.unwrap_or(FIRST).to_std();
+        let again = if self.last == Last::Never {
+            self.every.unwrap_or(FIRST)
+        } else {
+            self.last = Last::Next;
+            SENT_AGAIN
+        };
+        self.due = now() + again.to_std();
+    }
+
+    /// Makes one more as soon as possible, and no other.
+    fn end_with_next(&mut self) {
+        if self.last == Last::Never {
+            self.last = Last::Next;
+            self.due = now();
+        }
+    }
+
+    /// The number of the last one, once all hosts have it whole.
+    fn last_of_all(&self, job: &Job<'_>, site: &Site) -> Option<u64> {
+        let Last::Made(step) = self.last else { return None };
+        let is_whole = |place| {
+            job.status(place)
+                .is_some_and(|status| status.step == Some(step) && status.open.is_none())
+        };
+        (self.saving.is_none() && (0..site.hosts.len()).all(is_whole)).then_some(step)
     }
 }
 
 /// What is left when a host is lost: a checkpoint may have been committed since anybody looked.
-fn lost(site: &Site, place: usize, reached: &Reached) -> Outcome {
-    let others = site.hosts.iter().enumerate().filter(|(other, _)| *other != place);
-    let mut statuses = others.filter_map(|(_, host)| site.status(host));
+fn lost(job: &Job<'_>, site: &Site, place: usize, reached: &Reached) -> Outcome {
+    let others = (0..site.hosts.len()).filter(|other| *other != place);
+    let mut statuses = others.filter_map(|other| job.status(other));
     let is_saved = reached.is_saved || statuses.any(|status| status.committed.is_some());
     Outcome::Lost(place, is_saved)
 }
@@ -646,17 +701,23 @@ fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> 
     let run = start_of(site).to_string();
     let numbers = ["--run".to_owned(), run, "--step".to_owned(), step.to_string()];
     arguments.extend(numbers);
+    arguments.extend(["--daemons".to_owned(), site.port.to_string()]);
     let mut parts = Parts::start(site, CAPTURE, &arguments)?;
     parts.await_all(HERE, WRITING, || job.look_after())?;
-    job.carry(false)?;
+    if let Err(silent) = job.carry(false) {
+        // What goes wrong with that is noticed as everything else.
+        drop(job.carry(true));
+        return Err(silent);
+    }
     parts.go_on();
     let mut written = parts.await_all(DUMPED, WRITING, || job.look_after());
-    if written.is_ok() && site.as_is.as_ref().is_some_and(|as_is| !as_is.save_files.is_empty()) {
+    if written.is_ok() {
         parts.go_on();
-        written = parts.await_all(COPIED, WRITING, || job.look_after());
+        written = parts.await_all(WHOLE, WRITING, || job.look_after());
     }
-    job.carry(true)?;
+    let carried = job.carry(true);
     written?;
+    carried?;
     parts.go_on();
     Ok(parts)
 }
@@ -664,116 +725,4 @@ fn capture(job: &mut Job<'_>, site: &Site, step: u64) -> Result<Parts, Stopped> 
 fn nanos(span: Duration) -> Nanos {
     // Saturates after five centuries, which nothing here lasts.
     Nanos::new(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// What a program has said, and how much of it was passed on.
-#[derive(Debug)]
-struct Shown {
-    path: PathBuf,
-    at: u64,
-    is_error: bool,
-    /// What was passed on last, up to `at`.
-    last: Vec<u8>,
-    /// What was passed on already and the program says again.
-    again: Vec<u8>,
-}
-
-/// So much of what was passed on is known again.
-const AGAIN_BYTES_MAX: usize = 1 << 20;
-
-impl Shown {
-    /// Passes on what comes behind what is there.
-    fn new(path: PathBuf, is_error: bool) -> Self {
-        let at = fs::metadata(&path).map_or(0, |data| data.len());
-        Self { path, at, is_error, last: Vec::new(), again: Vec::new() }
-    }
-
-    /// What stood behind the end that the file has now is not there any more.
-    fn roll_back(&mut self) {
-        let length = fs::metadata(&self.path).map_or(0, |data| data.len());
-        // Saturates: more than was kept is all of it.
-        let gone = usize::try_from(self.at.saturating_sub(length)).unwrap_or(usize::MAX);
-        let kept = self.last.len().saturating_sub(gone);
-        self.again = self.last.split_off(kept);
-        self.at = self.at.min(length);
-    }
-
-    /// A program that was brought back says again what it had said since its checkpoint: that is not shown twice.
-    fn pass_on(&mut self) -> io::Result<()> {
-        let mut file = File::open(&self.path)?;
-        if file.metadata()?.len() <= self.at {
-            return Ok(());
-        }
-        file.seek(SeekFrom::Start(self.at))?;
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            let count = file.read(&mut piece)?;
-            let Some(piece) = piece.get(..count).filter(|piece| !piece.is_empty()) else {
-                return Ok(());
-            };
-            let new = self.behind_known(piece);
-            if self.is_error {
-                io::stderr().write_all(new)?;
-            } else {
-                io::stdout().write_all(new)?;
-                io::stdout().flush()?;
-            }
-            self.at += count as u64;
-            self.last.extend_from_slice(piece);
-            let too_many = self.last.len().saturating_sub(AGAIN_BYTES_MAX);
-            self.last.drain(..too_many);
-        }
-    }
-
-    /// What of a piece is not said again. Behind the first octet that is different, all is new.
-    fn behind_known<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
-        let same = piece.iter().zip(&self.again).take_while(|(new, old)| new == old).count();
-        let (_, new) = piece.split_at(same);
-        if new.is_empty() {
-            self.again.drain(..same);
-        } else {
-            self.again.clear();
-        }
-        new
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_program_says_again_is_not_new_until_it_says_something_else() {
-        let again = b"step 1\nstep 2\n".to_vec();
-        let shown = |again: &[u8]| Shown {
-            path: PathBuf::new(),
-            at: 0,
-            is_error: false,
-            last: Vec::new(),
-            again: again.to_vec(),
-        };
-        let mut same = shown(&again);
-        assert_eq!(same.behind_known(b"step 1\nst"), b"");
-        assert_eq!(same.behind_known(b"ep 2\nstep 3\n"), b"step 3\n");
-        assert_eq!(same.behind_known(b"step 1\n"), b"step 1\n");
-        let mut other = shown(&again);
-        assert_eq!(other.behind_known(b"step 1 again\n"), b" again\n");
-        assert_eq!(other.behind_known(b"step 2\n"), b"step 2\n");
-    }
-
-    #[test]
-    fn what_was_cut_off_is_known_again() {
-        let home = tempfile::tempdir().expect("a directory");
-        let path = home.path().join("output");
-        fs::write(&path, "one\ntwo\n").expect("room");
-        let mut shown = Shown::new(path.clone(), true);
-        fs::write(&path, "one\ntwo\nthree\nfour\n").expect("room");
-        shown.pass_on().expect("it is there");
-        fs::write(&path, "one\ntwo\nthree\n").expect("room");
-        shown.roll_back();
-        assert_eq!(
-            (shown.at, &shown.again[..], &shown.last[..]),
-            (14, &b"four\n"[..], &b"three\n"[..])
-        );
-    }
 }

@@ -9,8 +9,8 @@ use meikyo_console::output;
 use meikyo_units::Nanos;
 use serde_json::json;
 
-use super::as_is;
 use super::run::{Trial, on_trial};
+use super::{as_is, criu};
 
 /// A program to be examined.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) struct DoctorArgs {
 
 /// Captures the program once; the answer is no when that is not possible.
 pub(super) fn run(args: &DoctorArgs) -> Result<Answer, Failure> {
-    let criu = as_is::criu(&args.criu)?;
+    let criu = criu::working(&args.criu)?;
     let (major, minor) = Criu::new(&criu).version()?;
     let home = tempfile::tempdir()?;
     let trial = Trial {

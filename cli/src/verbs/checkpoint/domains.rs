@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use meikyo_checkpoint::layout::Layout;
 use meikyo_cluster::Cluster;
 use meikyo_fabric::describe;
+use serde::{Deserialize, Serialize};
 
 /// Names of hosts that fail together, by what they share.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Domains {
     racks: BTreeMap<String, String>,
     switches: BTreeMap<String, String>,
@@ -29,6 +30,19 @@ impl Domains {
             })
         });
         Self { racks: racks.collect(), switches: switches.collect() }
+    }
+
+    /// Whether nothing is told.
+    pub(super) fn is_empty(&self) -> bool {
+        self.racks.is_empty() && self.switches.is_empty()
+    }
+
+    /// What it tells of these hosts alone.
+    pub(super) fn only(mut self, names: &[&str]) -> Self {
+        for of in [&mut self.racks, &mut self.switches] {
+            of.retain(|host, _| names.contains(&host.as_str()));
+        }
+        self
     }
 
     /// Hosts in an order in which neighbours share no rack, nor a switch where no racks are told, as far as that is possible.

@@ -17,13 +17,14 @@ use meikyo_checkpoint::capture::bundle::{self, Facts, IMAGES, Table};
 use meikyo_checkpoint::capture::criu::{Criu, Standing};
 use meikyo_checkpoint::capture::files;
 use meikyo_checkpoint::capture::processes::{self, SHARED_MEMORY};
+use meikyo_checkpoint::capture::under_way::{Started, UnderWay, under_way};
 use meikyo_checkpoint::daemon::{Answer as Told, AskError, Request, ask};
 use meikyo_console::failure::{self, Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::role_names::{KEEP, WORDS};
+use super::role_names::{KEEP, REACH, WORDS};
 use super::site::{ENDED, ERRORS, LAST_PROCESS, OUTPUT, PROCESS};
 
 /// They are here, and nothing is stopped yet.
@@ -32,8 +33,11 @@ pub(super) const HERE: &str = "here";
 /// Everything is written, and the program stands still.
 pub(super) const DUMPED: &str = "dumped";
 
-/// Files that are saved by choice are copied, while all hosts stand still.
-pub(super) const COPIED: &str = "copied";
+/// All hosts stand still, nothing is under way between them, and files that are saved by choice are copied.
+pub(super) const WHOLE: &str = "whole";
+
+/// It is not possible now, because of what is under way, which stands behind it.
+pub(super) const LATER: &str = "later";
 
 /// The daemon has taken it: so many octets, and how long the program stood still.
 pub(super) const SAVED: &str = "saved";
@@ -62,6 +66,9 @@ const REBUILDING: Duration = Duration::from_secs(600);
 /// Between two questions to a daemon that rebuilds something.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
+/// By these, whoever starts a part of the program on another host finds the job of Slurm.
+const OF_STEPS: [&str; 2] = ["SLURM_JOB_ID", "SLURM_CONF"];
+
 /// A program that could not be started, as shells say it.
 const NOT_STARTED: u8 = 127;
 
@@ -88,12 +95,18 @@ pub(super) struct PartArgs {
     /// The directory of the host's daemon
     #[arg(long)]
     disk: PathBuf,
+    /// Where the program writes what it says
+    #[arg(long)]
+    job: PathBuf,
     /// A capture: which start of the program it is of
     #[arg(long, default_value_t = 0)]
     run: u64,
     /// A capture: its number
     #[arg(long, default_value_t = 0)]
     step: u64,
+    /// A capture: the port of daemons, whose connections are no part of it
+    #[arg(long, default_value_t = 0)]
+    daemons: u16,
     /// To bring back: this generation
     #[arg(long)]
     generation: Option<u64>,
@@ -145,6 +158,13 @@ fn started(words: &[String], output: File, errors: File) -> io::Result<u32> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors);
+    // A launcher that finds itself in a job of Slurm would start its processes there, outside of the containers.
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in
+        variables.filter(|name| name.starts_with("SLURM") && !OF_STEPS.contains(&name.as_str()))
+    {
+        command.env_remove(name);
+    }
     Ok(command.spawn()?.id())
 }
 
@@ -212,7 +232,13 @@ impl Lying {
 
 /// Captures this host's part of the program, and hands it to the daemon.
 pub(super) fn capture(args: &PartArgs) -> Result<Answer, Failure> {
-    told(captured(args))
+    match captured(args) {
+        Ok(Some(found)) => {
+            say(&format!("{LATER} {found}"))?;
+            Ok(Answer::No)
+        }
+        captured => told(captured.map(drop)),
+    }
 }
 
 /// Brings this host's part of the program back.
@@ -248,19 +274,37 @@ fn given_up() -> Failure {
     Failure::new("it was given up, as it was not possible on all hosts")
 }
 
-fn captured(args: &PartArgs) -> Result<(), Failure> {
+/// What is under way on this host beside its connections that stand, and these trees.
+fn found_under_way(args: &PartArgs, roots: &[u32]) -> io::Result<Option<UnderWay>> {
+    let started =
+        Started { kept: &[WORDS[0], WORDS[1], KEEP], reaching: &[WORDS[0], WORDS[1], REACH] };
+    under_way(args.daemons, &started, roots)
+}
+
+/// Captures it, or says what is under way that has to pass first.
+fn captured(args: &PartArgs) -> Result<Option<UnderWay>, Failure> {
     let lying = Lying::new(&args.disk)?;
     let criu = Criu::new(&args.criu);
+    let kept = || processes::roots(&[WORDS[0], WORDS[1], KEEP]);
+    // Nothing is stopped for what is seen to be in vain.
+    if let Some(found) = found_under_way(args, &kept()?)? {
+        return Ok(Some(found));
+    }
     say(HERE)?;
     if !is_told_on()? {
         return Err(given_up());
     }
     let begun = now();
-    let roots = processes::roots(&[WORDS[0], WORDS[1], KEEP])?;
+    let roots = kept()?;
     let mut standing = Vec::new();
     for &root in &roots {
-        standing
-            .push(criu.dump(root, &lying.images(root)).map_err(|error| why(error.into(), &roots))?);
+        match criu.dump(root, &lying.images(root)) {
+            Ok(written) => standing.push(written),
+            Err(error) => match found_under_way(args, &roots)? {
+                None => return Err(why(error.into(), &roots)),
+                found => return Ok(found),
+            },
+        }
     }
     let all = processes::with_descendants(&roots)?;
     let facts = Facts {
@@ -271,11 +315,15 @@ fn captured(args: &PartArgs) -> Result<(), Failure> {
     bundle::copy_all(Path::new(SHARED_MEMORY), &lying.memory())?;
     say(DUMPED)?;
     let mut is_kept = is_told_on()?;
-    if is_kept && !args.save_files.is_empty() {
-        if args.first {
+    if is_kept {
+        // All hosts stand still: what one of them has begun is seen on whichever it is to go on.
+        if let Some(found) = found_under_way(args, &facts.roots)? {
+            return Ok(Some(found));
+        }
+        if args.first && !args.save_files.is_empty() {
             files::save(&args.save_files, &lying.files())?;
         }
-        say(COPIED)?;
+        say(WHOLE)?;
         is_kept = is_told_on()?;
     }
     standing.into_iter().try_for_each(|standing: Standing| standing.go_on(is_kept))?;
@@ -297,7 +345,8 @@ fn captured(args: &PartArgs) -> Result<(), Failure> {
         _ => return Err(Failure::new("the daemon has not taken the image")),
     };
     lying.clear()?;
-    say(&format!("{SAVED} {bytes} {stopped_ns}"))
+    say(&format!("{SAVED} {bytes} {stopped_ns}"))?;
+    Ok(None)
 }
 
 /// Why a capture has failed: what is known not to work is named with its remedy.
@@ -326,8 +375,7 @@ fn brought_back(args: &PartArgs) -> Result<(), Failure> {
     if args.first {
         files::bring_back(&args.save_files, &lying.files())?;
     }
-    let job = args.disk.parent().unwrap_or_else(|| Path::new("/"));
-    let own = [job.join(OUTPUT), job.join(ERRORS)];
+    let own = [args.job.join(OUTPUT), args.job.join(ERRORS)];
     let written = table.facts.written.iter();
     for file in written.filter(|file| !files::is_chosen(&args.save_files, &file.path)) {
         if own.contains(&file.path) {

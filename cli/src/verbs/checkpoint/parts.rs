@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use meikyo_console::failure::Failure;
 use meikyo_console::output;
 
-use super::inside::{FAILED, NOTED, ON};
+use super::inside::{FAILED, LATER, NOTED, ON};
 use super::site::Site;
-use super::watch::{CAUSE, LOOK_AGAIN, Trouble, now, spawned};
+use super::trouble::{CAUSE, Halt, LOOK_AGAIN, Stopped, Trouble, now, spawned};
 
 /// Whoever gives up has so long for it.
 const GIVING_UP: Duration = Duration::from_secs(10);
@@ -34,51 +34,6 @@ pub(super) struct Parts {
     got: Vec<Option<String>>,
 }
 
-/// Why the hosts have not come so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Halt {
-    /// This one says why.
-    Failed(usize, String),
-    /// This one has ended without a word.
-    Ended(usize),
-    /// These have said nothing in time.
-    Late(Vec<usize>),
-}
-
-/// Why something that all hosts take part in was not done.
-pub(super) enum Stopped {
-    /// A host or a daemon is gone.
-    Trouble(Trouble),
-    /// Hosts have not come so far.
-    Halt(Halt),
-    /// Something else.
-    Failure(Failure),
-}
-
-impl From<Trouble> for Stopped {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
-    }
-}
-
-impl From<Halt> for Stopped {
-    fn from(halt: Halt) -> Self {
-        Self::Halt(halt)
-    }
-}
-
-impl From<Failure> for Stopped {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
-}
-
-impl From<std::io::Error> for Stopped {
-    fn from(error: std::io::Error) -> Self {
-        Self::Failure(error.into())
-    }
-}
-
 impl Parts {
     /// Starts a role of this program on every host.
     pub(super) fn start(site: &Site, role: &str, arguments: &[String]) -> Result<Self, Failure> {
@@ -91,7 +46,7 @@ impl Parts {
             if place == 0 {
                 words.push("--first".to_owned());
             }
-            let mut command = site.meikyo(host, &words)?;
+            let mut command = site.part(host, &words)?;
             let log =
                 OpenOptions::new().create(true).append(true).open(site.capture_log_of(host))?;
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
@@ -123,6 +78,8 @@ impl Parts {
                 output::say(&format!("{}: {behind}", self.names[place]));
             } else if said == FAILED {
                 return Some(Err(Halt::Failed(place, behind.to_owned())));
+            } else if said == LATER {
+                return Some(Err(Halt::UnderWay(place, behind.to_owned())));
             }
         }
         let all: Option<Vec<String>> = self.got.iter().cloned().collect();

@@ -1,18 +1,19 @@
 //! `meikyo checkpoint plan`: the time model's terms, the choice of a scheme, the interval.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use meikyo_checkpoint::layout::HOSTS_MAX;
+use meikyo_checkpoint::layout::{HOSTS_MAX, Layout, Scheme};
 use meikyo_checkpoint::model::{Load, Machine};
 use meikyo_checkpoint::plan::{Candidate, LevelPlan, LevelsPlan, Plan, Wishes, plan};
-use meikyo_cluster::{DeviceKind, load};
+use meikyo_cluster::{Cluster, DeviceKind, load};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, bytes_text, span_text};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use serde_json::{Value, json};
 
+use super::domains::Domains;
 use crate::verbs::config;
 
 /// A host fails once in this time, where nobody knows better.
@@ -31,7 +32,7 @@ const GROUP: usize = 8;
 /// The size of a cluster, its machines, and what may happen to it.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Take the number of hosts from this cluster file
+    /// Take the hosts of this cluster file, without its spares, and say what the loss of a rack or switch does
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
     cluster: Option<PathBuf>,
     /// Hosts that the program runs on
@@ -96,7 +97,8 @@ pub(crate) struct PlanArgs {
 
 /// Prints the plan; the answer is no when no scheme survives the losses that it must.
 pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
-    let hosts = args.hosts()?;
+    let room = args.cluster.as_deref().map(Room::read).transpose()?;
+    let hosts = args.hosts.or_else(|| room.as_ref().map(|room| room.names.len())).unwrap_or(0);
     let group = args.group.unwrap_or_else(|| hosts.min(GROUP));
     check(args, hosts, group)?;
     let machine = args.machine();
@@ -114,10 +116,15 @@ pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
         interference: f64::from(args.interference) / 100.0,
     };
     let plan = plan(&wishes, &machine, &load);
+    let room = room.filter(|room| !room.domains.is_empty());
+    let fatal: Vec<(Scheme, Vec<String>)> = room.map_or_else(Vec::new, |room| {
+        let schemes = plan.candidates.iter().map(|candidate| candidate.scheme);
+        schemes.map(|scheme| (scheme, room.fatal(scheme, group))).collect()
+    });
     if args.json {
-        output::print_json(&document(&wishes, &load, &plan))?;
+        output::print_json(&document(&wishes, &load, &plan, &fatal))?;
     } else {
-        output::print(&text(&wishes, &load, &plan))?;
+        output::print(&format!("{}{}", text(&wishes, &load, &plan), lost_with(&fatal)))?;
     }
     Ok(if plan.chosen.is_some() { Answer::Yes } else { Answer::No })
 }
@@ -153,18 +160,49 @@ fn check(args: &PlanArgs, hosts: usize, group: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-impl PlanArgs {
-    fn hosts(&self) -> Result<usize, Failure> {
-        if let Some(hosts) = self.hosts {
-            return Ok(hosts);
-        }
-        let path = self.cluster.as_ref().expect("one of the two is required");
-        let cluster = load(path).map_err(|error| {
+/// The hosts of a cluster file without its spares, in the order in which they are dealt out to groups.
+struct Room {
+    names: Vec<String>,
+    domains: Domains,
+}
+
+impl Room {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let cluster: Cluster = load(path).map_err(|error| {
             config::explained(error, format!("meikyo config check --cluster {}", path.display()))
         })?;
-        Ok(cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host).count())
+        let hosts = cluster.devices.iter().filter(|device| device.kind == DeviceKind::Host);
+        let is_spare = |name: &String| cluster.checkpoint.spares.contains(name);
+        let names = hosts.map(|host| host.name.clone()).filter(|name| !is_spare(name)).collect();
+        let domains = Domains::of(&cluster);
+        Ok(Self { names: domains.spread(names, |name| name), domains })
     }
 
+    /// Racks and switches whose loss one of the groups does not survive.
+    fn fatal(&self, scheme: Scheme, group: usize) -> Vec<String> {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let groups = names.chunks(group).filter_map(|own| {
+            // The last may have too few hosts for the scheme, as a program that is started on them would be told.
+            Some(self.domains.fatal(&Layout::new(scheme, own.len()).ok()?, own))
+        });
+        groups.flatten().collect()
+    }
+}
+
+/// What the loss of a rack or switch does, where a cluster file tells of any.
+fn lost_with(fatal: &[(Scheme, Vec<String>)]) -> String {
+    let line = |(scheme, fatal): &(Scheme, Vec<String>)| match fatal.as_slice() {
+        [] => format!("  {scheme}: any one may be lost\n"),
+        fatal => format!("  {scheme}: checkpoints are lost with {}\n", fatal.join(", ")),
+    };
+    if fatal.is_empty() {
+        return String::new();
+    }
+    let lines: String = fatal.iter().map(line).collect();
+    format!("\nRacks and switches, with hosts of a rack set apart in their groups:\n{lines}")
+}
+
+impl PlanArgs {
     const fn machine(&self) -> Machine {
         Machine {
             link: self.link,
@@ -276,7 +314,7 @@ fn levels_text(levels: &LevelsPlan) -> String {
     )
 }
 
-fn document(wishes: &Wishes, load: &Load, plan: &Plan) -> Value {
+fn document(wishes: &Wishes, load: &Load, plan: &Plan, fatal: &[(Scheme, Vec<String>)]) -> Value {
     let seconds = |span: Nanos| span.as_secs_f64();
     let candidates: Vec<Value> = plan
         .candidates
@@ -329,6 +367,8 @@ fn document(wishes: &Wishes, load: &Load, plan: &Plan) -> Value {
                 "memory_bytes": levels.memory_bytes.get(),
             })
         }),
+        "lost_with": fatal.iter().map(|(scheme, fatal)| (scheme.to_string(), json!(fatal)))
+            .collect::<serde_json::Map<_, _>>(),
         "chosen": plan.chosen.map(|at| plan.candidates[at].scheme.to_string()),
     })
 }

@@ -8,8 +8,8 @@ use meikyo_console::output::{self, span_text};
 use meikyo_units::Nanos;
 use serde_json::json;
 
-use super::as_is;
 use super::run::{Trial, on_trial};
+use super::{as_is, criu};
 
 /// A program, and the host that it loses.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct RehearseArgs {
 
 /// Loses a host; the answer is no when the program cannot be captured.
 pub(super) fn run(args: &RehearseArgs) -> Result<Answer, Failure> {
-    let criu = as_is::criu(&args.criu)?;
+    let criu = criu::working(&args.criu)?;
     let home = tempfile::tempdir()?;
     let hosts = usize::from(args.local);
     let (after, command) = (args.after, &args.command[..]);

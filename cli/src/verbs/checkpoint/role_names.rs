@@ -20,6 +20,12 @@ pub(super) const CAPTURE: &str = "capture";
 /// The role of whoever brings it back.
 pub(super) const BRING_BACK: &str = "bring-back";
 
+/// The role of whoever has a container on a host that is reached by `ssh`.
+pub(super) const HOST: &str = "host";
+
+/// Where a container reaches its machine.
+pub(super) const OUTSIDE: &str = ".outside";
+
 /// The exit code of `ssh` where a host is not reached, or is gone while a command runs there; a container's
 /// is the same.
 pub(super) const UNREACHED: u8 = 255;

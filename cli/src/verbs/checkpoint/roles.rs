@@ -8,7 +8,8 @@ use meikyo_console::output;
 use meikyo_spaces::container::{self, ContainerError};
 
 use super::inside::{self, KeepArgs, PartArgs};
-use super::role_names::{UNREACHED, socket};
+use super::machine::{self, HostArgs};
+use super::role_names::{OUTSIDE, UNREACHED, socket};
 use super::site::Site;
 use crate::signals;
 
@@ -32,6 +33,9 @@ enum Role {
         /// Return once the command runs, which is kept for captures and writes what it says into this file
         #[arg(long)]
         kept: Option<PathBuf>,
+        /// Hosts are machines: the job says how they are reached from this one
+        #[arg(long, requires = "kept")]
+        job: Option<PathBuf>,
         /// The directory of the containers' sockets
         sockets: PathBuf,
         /// Options of `ssh` for remote logins, the host, and the command as `ssh` takes it
@@ -42,6 +46,8 @@ enum Role {
     Keep(KeepArgs),
     /// Whoever writes what a host has of a program, when all hosts stand still
     Capture(PartArgs),
+    /// Whoever has a container on a host that is reached by `ssh`
+    Host(HostArgs),
     /// Whoever has it run again
     BringBack(PartArgs),
 }
@@ -53,7 +59,8 @@ pub(crate) fn run(args: &RoleArgs) -> Result<Answer, Failure> {
         Role::Keep(args) => inside::keep(args),
         Role::Capture(args) => inside::capture(args),
         Role::BringBack(args) => inside::bring_back(args),
-        Role::Reach { kept, sockets, words } => {
+        Role::Host(args) => machine::be_host(args),
+        Role::Reach { kept, job, sockets, words } => {
             // Launchers of MPI give options, as `-x` and `-q`, that mean nothing here.
             let mut words = words.iter().skip_while(|word| word.starts_with('-'));
             let host = words.next().ok_or_else(|| Failure::new("no host is named"))?;
@@ -66,7 +73,10 @@ pub(crate) fn run(args: &RoleArgs) -> Result<Answer, Failure> {
                 }
                 None => script,
             };
-            let command = ["/bin/sh", "-c", &script].map(str::to_owned);
+            let (host, command) = match job {
+                Some(job) => (OUTSIDE, Site::read(job)?.words_for(host, &script)?),
+                None => (host.as_str(), ["/bin/sh", "-c", &script].map(str::to_owned).to_vec()),
+            };
             match container::reach(&socket(sockets, host), &command, &signals::stream()?) {
                 Ok(code) => Ok(Answer::Exit(code)),
                 Err(error @ ContainerError::Gone { .. }) => {

@@ -8,17 +8,19 @@ use clap::{ArgGroup, Args};
 use meikyo_checkpoint::drain::{self, Drained};
 use meikyo_checkpoint::geometry::{BLOCK_MAX, BLOCK_MIN};
 use meikyo_checkpoint::layout::{HOSTS_MAX, Layout, ParseSchemeError, Scheme};
-use meikyo_cluster::{Cluster, DeviceKind, load, unfold};
+use meikyo_cluster::{Cluster, DeviceKind, ProgramNetwork, load, unfold};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::Lan;
 use meikyo_units::{Bytes, Nanos};
 
 use super::as_is::{self, Origin};
+use super::criu;
 use super::daemon::Limits;
 use super::domains::Domains;
 use super::recorded::RecordedArgs;
-use super::site::{AsIs, Host, Site, Way};
+use super::site::{Afar, AsIs, Host, Site, Way};
+use super::slurm;
 use super::watch;
 use crate::verbs::config;
 
@@ -39,11 +41,15 @@ const REPLACE_AFTER: Nanos = Nanos::from_secs(5);
 
 /// Where a program runs, and how it is protected.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("hosts").args(["cluster", "local"]).required(true))]
+#[command(group = ArgGroup::new("hosts").args(["cluster", "local", "slurm"]).required(true).multiple(true))]
 pub(crate) struct RunArgs {
-    /// Run on the hosts of this cluster file, and reach them by ssh
-    #[arg(long, value_name = "FILE")]
+    /// Run on the hosts of this cluster file, and reach them by ssh; with --slurm, take racks, switches and `network` from it
+    #[arg(long, value_name = "FILE", conflicts_with = "local")]
     cluster: Option<PathBuf>,
+    /// Run on the hosts of the job of Slurm that this is started in. When Slurm says by SIGUSR1 that its time is nearly over, the
+    /// job is put back into the queue, and goes on from its newest checkpoint when it is started again
+    #[arg(long, requires = "as_is", conflicts_with_all = ["local", "on"])]
+    slurm: bool,
     /// Run on N containers of this machine, node1 to nodeN, with processes, mounts, IPC and network of their own
     #[arg(long, value_name = "N")]
     local: Option<usize>,
@@ -73,17 +79,23 @@ pub(crate) struct RunArgs {
     /// system (--drain)
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
-    /// Protect a program that knows nothing of checkpoints: CRIU captures its processes on all hosts at once (with --local)
+    /// Protect a program that knows nothing of checkpoints: CRIU captures its processes on all hosts at once. On hosts of a
+    /// cluster file, --directory is on a file system that all of them share, and --disk is not
     #[arg(long)]
     as_is: bool,
+    /// With --as-is on the hosts of a cluster file or of Slurm: a directory on a local disk of every one, of the same name, for
+    /// checkpoints
+    #[arg(long, value_name = "DIR", requires = "as_is", conflicts_with = "local")]
+    disk: Option<PathBuf>,
     /// CRIU 4.2 or newer, for --as-is
     #[arg(long, value_name = "FILE", env = "MEIKYO_CRIU", default_value = "criu")]
     criu: PathBuf,
-    /// Hosts that stand ready: one takes the place of every host that is lost, and the program goes on there
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "as_is")]
+    /// Containers that stand ready, or the last hosts of Slurm's job: one takes the place of every host that is lost, and the
+    /// program goes on there. A cluster file names its own
+    #[arg(long, value_name = "N", default_value_t = 0)]
     spares: usize,
     /// A host that the others have not heard of for so long is replaced by a spare; one that answers before goes on
-    #[arg(long, value_name = "SPAN", default_value_t = REPLACE_AFTER, requires = "as_is")]
+    #[arg(long, value_name = "SPAN", default_value_t = REPLACE_AFTER)]
     replace_after: Nanos,
     /// Make the files that match part of every checkpoint: those that are changed in place, or opened anew each time;
     /// as table or 'results/*.out', below this directory or absolute, may be given several times
@@ -100,16 +112,12 @@ pub(crate) struct RunArgs {
 
 /// Starts a job, and waits for its end.
 pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
-    if args.as_is && args.local.is_none() {
-        return Err(Failure::new("only containers of this machine are captured as they are")
-            .hint("--local N in place of --cluster; a program with libmeikyo_checkpoint runs on hosts, without --as-is"));
-    }
-    if args.local.is_some() && args.recorded.is_afar() {
-        return Err(Failure::new("containers reach nothing but each other, and no server")
-            .hint("--out DIR writes a recording here; `meikyo serve DIR` shows it"));
-    }
+    check_options(args)?;
     let directory = std::path::absolute(&args.directory)?;
-    if Site::read(&directory).is_ok() {
+    if let Ok(mut site) = Site::read(&directory) {
+        if args.slurm && site.as_is.is_some() && slurm::is_requeued() {
+            return requeued(&mut site);
+        }
         return Err(Failure::new(format!("`{}` has a job already", directory.display())).hint(
             format!(
                 "meikyo checkpoint restart --directory {} goes on with it; name another directory to begin anew",
@@ -117,14 +125,17 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
             ),
         ));
     }
-    let (way, hosts, domains) = hosts_of(args, &directory)?;
+    let Places { way, hosts, spares, domains, network } = places_of(args, &directory)?;
     let scheme = scheme_of(args.scheme.as_deref(), hosts.len());
     let layout = check(hosts.len(), &scheme, args.block)?;
     tell_fatal(&domains, &layout, &hosts, &scheme);
+    if !spares.is_empty() && hosts.len() < HOSTS_WITH_SPARES {
+        return Err(too_few_for_spares(hosts.len(), args.local.is_some()));
+    }
     let every = args
         .every
         .map(|every| ("MEIKYO_CHECKPOINT_EVERY".to_owned(), every.as_secs_f64().to_string()));
-    let as_is = args.as_is.then(|| captured(args, &hosts)).transpose()?;
+    let as_is = args.as_is.then(|| captured(args, &hosts, network)).transpose()?;
     let environment =
         every.into_iter().chain(as_is.as_ref().map(|_| Site::capturable()).unwrap_or_default());
     let mut site = Site {
@@ -135,6 +146,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
         block: args.block,
         port: args.port,
         hosts,
+        spares,
+        domains,
+        replace_after: args.replace_after,
         limits: args.limits.arguments(),
         recorded: args.recorded.absolute()?,
         environment: environment.collect(),
@@ -148,7 +162,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
     let drained = args.resume.as_deref().map(|path| resumed(path, site.hosts.len())).transpose()?;
     let first = ["--found".to_owned()];
     if site.as_is.is_none() {
-        return watch::carry_out(&site, &first, drained.as_ref());
+        return watch::carry_out(&mut site, &first, drained.as_ref());
     }
     let variables = site.environment.iter().map(|(name, value)| format!("{name}={value}"));
     output::say(&format!("the program gets {}", variables.collect::<Vec<_>>().join(" ")));
@@ -156,22 +170,136 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
     as_is::carry_out(&mut site, &first, origin, drained.as_ref())
 }
 
-/// Where a job runs that is begun, and what of its hosts fails together.
-fn hosts_of(args: &RunArgs, directory: &Path) -> Result<(Way, Vec<Host>, Domains), Failure> {
+/// Refuses options that do not go together.
+fn check_options(args: &RunArgs) -> Result<(), Failure> {
+    if args.as_is && args.local.is_none() && args.disk.is_none() {
+        return Err(Failure::new("nothing says where checkpoints of programs as they are lie on hosts")
+            .hint("--disk DIR on a local disk of every host; --directory DIR on a file system that they share"));
+    }
+    if args.local.is_some() && args.recorded.is_afar() {
+        return Err(Failure::new("containers reach nothing but each other, and no server")
+            .hint("--out DIR writes a recording here; `meikyo serve DIR` shows it"));
+    }
+    if args.spares > 0 && args.cluster.is_some() && !args.slurm {
+        return Err(Failure::new("hosts that stand ready are named in the cluster file")
+            .hint("leave --spares out, and write: [checkpoint] spares = \"node[8-9]\""));
+    }
+    if args.spares > 0 && args.local.is_some() && !args.as_is {
+        return Err(Failure::new("--spares of containers is for programs as they are")
+            .hint("--as-is; a program with libmeikyo_checkpoint goes on by `restart --on HOSTS`"));
+    }
+    Ok(())
+}
+
+/// Where a job runs that is begun.
+struct Places {
+    way: Way,
+    hosts: Vec<Host>,
+    /// Those that stand ready.
+    spares: Vec<Host>,
+    /// What of all of them fails together.
+    domains: Domains,
+    /// Where programs that are captured as they are have their addresses.
+    network: ProgramNetwork,
+}
+
+fn places_of(args: &RunArgs, directory: &Path) -> Result<Places, Failure> {
+    if args.slurm {
+        return of_slurm(args);
+    }
     let Some(path) = &args.cluster else {
         if directory.starts_with("/dev/shm") {
             return Err(Failure::new("every container has a `/dev/shm` of its own")
                 .hint("name a directory elsewhere: --directory DIR"));
         }
         let names = (1..=args.local.unwrap_or(0)).map(|number| format!("node{number}"));
-        return Ok((Way::Local, containers(names.collect()), Domains::default()));
+        let spares = (1..=args.spares).map(|number| format!("spare{number}"));
+        return Ok(Places {
+            way: Way::Local,
+            hosts: containers(names.collect()),
+            spares: containers(spares.collect()),
+            domains: Domains::default(),
+            network: ProgramNetwork::default(),
+        });
     };
     let program = args.ssh.split_whitespace().map(str::to_owned).collect();
     let path = std::path::absolute(path)?;
     let cluster = read_cluster(&path)?;
     let domains = Domains::of(&cluster);
-    let hosts = domains.spread(of_cluster(&cluster, args.on.as_deref())?, |host| &host.name);
-    Ok((Way::Ssh { program, cluster: path }, hosts, domains))
+    let named = of_cluster(&cluster, args.on.as_deref())?;
+    let (hosts, spares) = apart(&cluster, named, args.on.is_some())?;
+    let hosts = domains.spread(hosts, |host| &host.name);
+    let names: Vec<&str> = hosts.iter().chain(&spares).map(|host| host.name.as_str()).collect();
+    let domains = domains.only(&names);
+    let network = cluster.checkpoint.network;
+    Ok(Places { way: Way::Ssh { program, cluster: path }, hosts, spares, domains, network })
+}
+
+/// The hosts of a job of Slurm, and the last of them as spares.
+fn of_slurm(args: &RunArgs) -> Result<Places, Failure> {
+    let mut hosts = allocated()?;
+    let spares = hosts.split_off(hosts.len().saturating_sub(args.spares));
+    let cluster = args.cluster.as_deref().map(read_cluster).transpose()?;
+    let domains = cluster.as_ref().map(Domains::of).unwrap_or_default();
+    let hosts = domains.spread(hosts, |host| &host.name);
+    let names: Vec<&str> = hosts.iter().chain(&spares).map(|host| host.name.as_str()).collect();
+    let domains = domains.only(&names);
+    let network = cluster.map(|cluster| cluster.checkpoint.network).unwrap_or_default();
+    Ok(Places { way: Way::Slurm, hosts, spares, domains, network })
+}
+
+fn allocated() -> Result<Vec<Host>, Failure> {
+    let host = |node: slurm::Node| Host { name: node.name, address: node.address };
+    Ok(slurm::allocation()?.into_iter().map(host).collect())
+}
+
+/// Goes on with a job that Slurm starts again, on the hosts that it has now.
+fn requeued(site: &mut Site) -> Result<Answer, Failure> {
+    let is_kept = |host: &Host| site.hosts.iter().any(|stood| stood.name == host.name);
+    let (mut hosts, mut spares): (Vec<Host>, Vec<Host>) =
+        allocated()?.into_iter().partition(is_kept);
+    let missing = site.hosts.len() - hosts.len();
+    if spares.len() < missing {
+        let text = format!(
+            "the job has {} hosts, and the program needs {}",
+            hosts.len() + spares.len(),
+            site.hosts.len()
+        );
+        return Err(Failure::new(text).hint("ask Slurm for as many as before: sbatch --nodes N"));
+    }
+    hosts.extend(spares.drain(..missing));
+    site.hosts = replaced(&site.hosts, hosts)?;
+    site.spares = spares;
+    as_is::carry_out(site, &[], Origin::FromAny, None)
+}
+
+/// Hosts, and those of the cluster file's spares that are not among them; where hosts were not `chosen`, no spare is.
+fn apart(
+    cluster: &Cluster,
+    hosts: Vec<Host>,
+    is_chosen: bool,
+) -> Result<(Vec<Host>, Vec<Host>), Failure> {
+    let is_spare = |host: &Host| cluster.checkpoint.spares.contains(&host.name);
+    let hosts: Vec<Host> = hosts.into_iter().filter(|host| is_chosen || !is_spare(host)).collect();
+    let taken: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let spares = cluster.checkpoint.spares.iter();
+    let spares: Vec<String> =
+        spares.filter(|name| !taken.contains(name.as_str())).cloned().collect();
+    if spares.is_empty() {
+        return Ok((hosts, Vec::new()));
+    }
+    let spares = of_cluster(cluster, Some(&spares.join(",")))?;
+    Ok((hosts, spares))
+}
+
+fn too_few_for_spares(hosts: usize, is_local: bool) -> Failure {
+    let text = format!(
+        "of {hosts} hosts, none can be replaced: most of a group have to live to admit another"
+    );
+    let option = if is_local { "--local " } else { "hosts, " };
+    Failure::new(text).hint(format!(
+        "take {option}{HOSTS_WITH_SPARES} or more; one may be left to keep parity alone: mpiexec -hosts node1,node2"
+    ))
 }
 
 /// Says which racks and switches may not be lost.
@@ -205,10 +333,9 @@ pub(super) fn on_trial(directory: &Path, trial: Trial<'_>) -> Result<Site, Failu
         every: Some(trial.after),
         between_failures: trial.after,
         names: hosts.iter().map(|host| host.name.clone()).collect(),
-        spares: (1..=trial.spares).map(|number| format!("spare{number}")).collect(),
         starts: 0,
         save_files: Vec::new(),
-        replace_after: REPLACE_AFTER,
+        afar: None,
     };
     let scheme = scheme_of(None, hosts.len());
     check(hosts.len(), &scheme, BLOCK)?;
@@ -220,6 +347,9 @@ pub(super) fn on_trial(directory: &Path, trial: Trial<'_>) -> Result<Site, Failu
         block: BLOCK,
         port: PORT,
         hosts,
+        spares: containers((1..=trial.spares).map(|number| format!("spare{number}")).collect()),
+        domains: Domains::default(),
+        replace_after: REPLACE_AFTER,
         limits: Vec::new(),
         recorded: RecordedArgs::default(),
         environment: Site::capturable(),
@@ -232,25 +362,23 @@ pub(super) fn on_trial(directory: &Path, trial: Trial<'_>) -> Result<Site, Failu
 }
 
 /// How a program is captured that knows nothing of it.
-fn captured(args: &RunArgs, hosts: &[Host]) -> Result<AsIs, Failure> {
-    if args.spares > 0 && hosts.len() < HOSTS_WITH_SPARES {
-        let text = format!(
-            "of {} hosts, none can be replaced: most of a group have to live to admit another",
-            hosts.len()
-        );
-        return Err(Failure::new(text).hint(format!(
-            "take --local {HOSTS_WITH_SPARES} or more; one may be left to keep parity alone: mpiexec -hosts node1,node2"
-        )));
-    }
+fn captured(args: &RunArgs, hosts: &[Host], network: ProgramNetwork) -> Result<AsIs, Failure> {
+    let afar = |disk: &PathBuf| -> Result<Afar, Failure> {
+        let addresses = (0..hosts.len()).filter_map(|place| network.address(place));
+        Ok(Afar { disk: std::path::absolute(disk)?, addresses: addresses.collect() })
+    };
     Ok(AsIs {
-        criu: as_is::criu(&args.criu)?,
+        criu: if args.disk.is_some() {
+            criu::path_of(&args.criu)?
+        } else {
+            criu::working(&args.criu)?
+        },
         every: args.every,
         between_failures: args.limits.between_failures(),
         names: hosts.iter().map(|host| host.name.clone()).collect(),
-        spares: (1..=args.spares).map(|number| format!("spare{number}")).collect(),
         starts: 0,
         save_files: args.save_files.iter().map(|path| pattern(path)).collect::<Result<_, _>>()?,
-        replace_after: args.replace_after,
+        afar: args.disk.as_ref().map(afar).transpose()?,
     })
 }
 
@@ -294,8 +422,14 @@ pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
         let hosts = match &site.way {
             Way::Local => containers(named(on)?),
             Way::Ssh { cluster, .. } => of_cluster(&read_cluster(cluster)?, Some(on))?,
+            Way::Slurm => {
+                let names = named(on)?;
+                allocated()?.into_iter().filter(|host| names.contains(&host.name)).collect()
+            }
         };
         site.hosts = replaced(&site.hosts, hosts)?;
+        let hosts = &site.hosts;
+        site.spares.retain(|spare| hosts.iter().all(|host| host.name != spare.name));
     }
     if site.is_local() {
         site.settle_addresses();
@@ -305,7 +439,9 @@ pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
             return Err(Failure::new("a program that was captured as it is goes on as it was")
                 .hint("leave the command out; `run` with another directory begins a new job"));
         }
-        as_is::criu(&captured.criu)?;
+        if site.is_local() {
+            criu::working(&captured.criu)?;
+        }
         let origin = Origin::From(again.generation);
         return as_is::carry_out(&mut site, &[], origin, None);
     }
@@ -314,7 +450,7 @@ pub(super) fn restart(again: &Again<'_>) -> Result<Answer, Failure> {
         site.work = std::env::current_dir()?;
     }
     let from = again.generation.map(|number| ["--generation".to_owned(), number.to_string()]);
-    watch::carry_out(&site, &from.into_iter().flatten().collect::<Vec<_>>(), None)
+    watch::carry_out(&mut site, &from.into_iter().flatten().collect::<Vec<_>>(), None)
 }
 
 fn named(on: &str) -> Result<Vec<String>, Failure> {

@@ -3,21 +3,26 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use meikyo_checkpoint::daemon::Status;
+use meikyo_checkpoint::layout::Layout;
 use meikyo_checkpoint::tls::JobKey;
 use meikyo_console::failure::Failure;
 use meikyo_spaces::Lan;
 use meikyo_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use super::domains::Domains;
 use super::recorded::RecordedArgs;
 use super::role_names as roles;
+use super::slurm;
+use super::trouble::{LOOK_AGAIN, now};
 
 /// What is written down.
 const RECORD: &str = "job.json";
@@ -80,8 +85,11 @@ pub(super) const LAST_PROCESS: &str = "/proc/sys/kernel/ns_last_pid";
 /// come so far.
 const PROCESSES_BELOW: u32 = 10_000;
 
-/// A daemon in a container answers in this time, or not at all.
+/// A daemon answers in this time, or not at all.
 const ANSWERING: Duration = Duration::from_secs(1);
+
+/// One on a host that is reached by `ssh`.
+const ANSWERING_AFAR: Duration = Duration::from_secs(5);
 
 /// A host of the job, at its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +106,8 @@ pub(super) enum Way {
     Local,
     /// By this program and its arguments; addresses are those of this cluster file.
     Ssh { program: Vec<String>, cluster: PathBuf },
+    /// By steps of the job of Slurm that this is part of.
+    Slurm,
 }
 
 /// How a program is captured that knows nothing of it.
@@ -111,15 +121,22 @@ pub(super) struct AsIs {
     pub(super) between_failures: Nanos,
     /// What hosts are called in the program, by place: whoever takes a place is called so.
     pub(super) names: Vec<String>,
-    /// Hosts that nobody has taken yet.
-    pub(super) spares: Vec<String>,
     /// How often the program was started or brought back.
     pub(super) starts: u64,
     /// Files that are part of every checkpoint, by absolute patterns.
     #[serde(default)]
     pub(super) save_files: Vec<PathBuf>,
-    /// A host that the others have not heard of for so long is replaced by a spare.
-    pub(super) replace_after: Nanos,
+    /// Nothing where hosts are containers of this machine.
+    pub(super) afar: Option<Afar>,
+}
+
+/// Where containers are on hosts that are reached by `ssh`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Afar {
+    /// On a local disk of each: the directory of the daemon, and of what containers are reached by.
+    pub(super) disk: PathBuf,
+    /// The addresses of the program, by place.
+    pub(super) addresses: Vec<Ipv4Addr>,
 }
 
 /// A job as it was started.
@@ -134,6 +151,12 @@ pub(super) struct Site {
     pub(super) port: u16,
     /// By place.
     pub(super) hosts: Vec<Host>,
+    /// Those that stand ready, in the order in which they are used.
+    pub(super) spares: Vec<Host>,
+    /// What of all of them fails together.
+    pub(super) domains: Domains,
+    /// A host that the others have not heard of for so long is replaced by a spare.
+    pub(super) replace_after: Nanos,
     /// What daemons are limited to.
     pub(super) limits: Vec<String>,
     /// Where what happens is written to.
@@ -182,13 +205,60 @@ impl Site {
         self.way == Way::Local
     }
 
+    /// How containers on other hosts are reached, where there are such.
+    pub(super) fn afar(&self) -> Option<&Afar> {
+        self.as_is.as_ref()?.afar.as_ref()
+    }
+
+    /// What captures.
+    pub(super) fn criu(&self) -> PathBuf {
+        self.as_is.as_ref().map(|as_is| as_is.criu.clone()).unwrap_or_default()
+    }
+
+    /// The address of the program at a place, where hosts are containers.
+    fn program_address(&self, place: usize) -> Ipv4Addr {
+        let afar = self.afar().and_then(|afar| afar.addresses.get(place)).copied();
+        afar.unwrap_or_else(|| Lan::address(place, PROGRAM_LINK))
+    }
+
+    /// The name of a host that is lost, and what Slurm says of it, if that knows.
+    pub(super) fn lost(&self, place: usize) -> String {
+        let name = &self.hosts[place].name;
+        let told = if self.way == Way::Slurm { slurm::failure_of(name) } else { None };
+        told.map_or_else(|| name.clone(), |state| format!("{name} (Slurm says {state})"))
+    }
+
+    /// Puts a spare into a place whose host is lost: of those with which the group survives the loss of most racks and switches,
+    /// the first. Its name, and nothing if there is no spare.
+    pub(super) fn replace(&mut self, place: usize) -> Option<String> {
+        if self.way == Way::Slurm {
+            self.spares.retain(|spare| slurm::failure_of(&spare.name).is_none());
+        }
+        let layout = self.scheme.parse().ok();
+        let layout = layout.and_then(|scheme| Layout::new(scheme, self.hosts.len()).ok())?;
+        let fatal = |spare: &Host| {
+            let mut names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+            names[place] = &spare.name;
+            self.domains.fatal(&layout, &names).len()
+        };
+        let best = (0..self.spares.len()).min_by_key(|&spare| fatal(&self.spares[spare]))?;
+        let mut spare = self.spares.remove(best);
+        if self.is_local() {
+            // Containers have the addresses of their places.
+            spare.address = self.hosts[place].address;
+        }
+        let name = spare.name.clone();
+        self.hosts[place] = spare;
+        Some(name)
+    }
+
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// The directory of a host's daemon, as the host sees it.
     pub(super) fn disk(&self) -> PathBuf {
-        self.path(DISK)
+        self.afar().map_or_else(|| self.path(DISK), |afar| afar.disk.clone())
     }
 
     /// The same of a container, as this machine sees it.
@@ -205,12 +275,22 @@ impl Site {
         self.path(LOGS).join(format!("{}-captures", host.name))
     }
 
+    /// What containers on other hosts say beside.
+    pub(super) fn container_log_of(&self, host: &Host) -> PathBuf {
+        self.path(LOGS).join(format!("{}-container", host.name))
+    }
+
     pub(super) fn names(&self) -> PathBuf {
         self.path(NAMES)
     }
 
     pub(super) fn socket_of(&self, host: &Host) -> PathBuf {
-        roles::socket(&self.path(SOCKETS), self.called(host))
+        roles::socket(&self.sockets(), self.called(host))
+    }
+
+    /// Where containers are reached, on the machine that has them.
+    fn sockets(&self) -> PathBuf {
+        self.afar().map_or_else(|| self.path(SOCKETS), |afar| afar.disk.join(SOCKETS))
     }
 
     /// What a host is called by others of the job.
@@ -239,8 +319,10 @@ impl Site {
             })
         };
         make(&self.path(LOGS))?;
-        make(&self.path(SOCKETS))?;
-        make(&self.disk())?;
+        if self.afar().is_none() {
+            make(&self.path(SOCKETS))?;
+            make(&self.disk())?;
+        }
         if !self.path(KEY).exists() {
             let mut file = fs::OpenOptions::new();
             let file = file.write(true).create_new(true).mode(0o600).open(self.path(KEY));
@@ -252,13 +334,13 @@ impl Site {
             self.path("hostfile"),
             lines(self.hosts.iter().map(|host| self.called(host).to_owned())),
         )?;
-        if self.is_local() {
+        if self.is_local() || self.afar().is_some() {
             let line = |(place, host): (usize, &Host)| {
-                format!("{} {}", Lan::address(place, PROGRAM_LINK), self.called(host))
+                format!("{} {}", self.program_address(place), self.called(host))
             };
             let lines = lines(self.hosts.iter().enumerate().map(line));
             fs::write(self.names(), format!("127.0.0.1 localhost\n{lines}"))?;
-            for host in &self.hosts {
+            for host in self.hosts.iter().filter(|_| self.is_local()) {
                 make(&self.disk_of(host))?;
             }
             self.write_agent()?;
@@ -295,11 +377,11 @@ impl Site {
         if self.as_is.is_some() {
             words.push(format!("--kept={}", self.path(ERRORS).display()));
         }
-        let script = format!(
-            "#!/bin/sh\nexec {} {} \"$@\"\n",
-            quoted(&words),
-            quoted(&[self.path(SOCKETS).to_string_lossy().into_owned()]),
-        );
+        if self.afar().is_some() {
+            words.push(format!("--job={}", self.directory.display()));
+        }
+        words.push(self.sockets().to_string_lossy().into_owned());
+        let script = format!("#!/bin/sh\nexec {} \"$@\"\n", quoted(&words));
         let path = self.path(AGENT);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
@@ -357,7 +439,8 @@ impl Site {
 
     fn unreached(&self, host: &Host, why: &dyn std::fmt::Display) -> Failure {
         let Way::Ssh { program, .. } = &self.way else {
-            return Failure::new(format!("`{}` cannot be reached: {why}", host.name));
+            return Failure::new(format!("`{}` cannot be reached: {why}", host.name))
+                .hint("`scontrol show node` says how it stands");
         };
         Failure::new(format!("`{}` cannot be reached: {why}", host.name)).hint(format!(
             "try `{} {} true`; it must ask nothing. --ssh names another program, --on other hosts",
@@ -371,17 +454,77 @@ impl Site {
     pub(super) fn script(&self, host: &Host, script: &str) -> Result<Command, Failure> {
         let words = match &self.way {
             Way::Local => {
-                let mut words = self.role(roles::REACH)?;
-                words.push(self.path(SOCKETS).to_string_lossy().into_owned());
+                let mut words = self.reaching()?;
+                words.push(self.called(host).to_owned());
                 words
             }
-            Way::Ssh { program, .. } => program.clone(),
+            Way::Ssh { program, .. } => [&program[..], std::slice::from_ref(&host.name)].concat(),
+            Way::Slurm => slurm::step(&host.name),
         };
         let (program, arguments) =
             words.split_first().ok_or_else(|| Failure::new("--ssh names no program"))?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(self.called(host)).arg(script).stdin(Stdio::null());
+        command.args(arguments).arg(script).stdin(Stdio::null());
         Ok(command)
+    }
+
+    /// Whoever reaches containers of this machine, which the name of one and a text for its shell are to follow.
+    fn reaching(&self) -> Result<Vec<String>, Failure> {
+        let mut words = self.role(roles::REACH)?;
+        words.push(self.sockets().to_string_lossy().into_owned());
+        Ok(words)
+    }
+
+    /// A text for the shell of the container of a host, as its machine is told it where that is another one.
+    fn within(&self, host: &Host, script: &str) -> Result<String, Failure> {
+        if self.afar().is_none() {
+            return Ok(script.to_owned());
+        }
+        let mut words = self.reaching()?;
+        words.extend([self.called(host).to_owned(), script.to_owned()]);
+        Ok(format!("exec {}", quoted(&words)))
+    }
+
+    /// A text for the shell of a host, in its container where the program is captured.
+    fn inside(&self, host: &Host, script: &str) -> Result<Command, Failure> {
+        self.script(host, &self.within(host, script)?)
+    }
+
+    /// The words that machines are given so that the container of another host, which is called so, gets a text for its shell.
+    pub(super) fn words_for(&self, called: &str, script: &str) -> Result<Vec<String>, Failure> {
+        let host = self.hosts.iter().find(|host| self.called(host) == called).ok_or_else(|| {
+            Failure::new(format!("`{called}` is no host of the program"))
+                .hint(format!("`{}` names them", self.path("hostfile").display()))
+        })?;
+        let command = self.inside(host, script)?;
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        Ok(words.map(|word| word.to_string_lossy().into_owned()).collect())
+    }
+
+    /// A verb of this program in the container of a host.
+    pub(super) fn part(&self, host: &Host, words: &[String]) -> Result<Command, Failure> {
+        let mut all = vec![program()?];
+        all.extend(words.iter().cloned());
+        self.inside(host, &format!("exec {}", quoted(&all)))
+    }
+
+    /// Whoever has the container of a place on its host, which is another machine.
+    pub(super) fn machine(&self, place: usize) -> Result<Command, Failure> {
+        let host = &self.hosts[place];
+        let mut words = Self::role_words(roles::HOST);
+        for (option, value) in [
+            ("--criu", self.criu().to_string_lossy().into_owned()),
+            ("--disk", self.disk().to_string_lossy().into_owned()),
+            ("--sockets", self.sockets().to_string_lossy().into_owned()),
+            ("--name", self.called(host).to_owned()),
+            ("--names", self.names().to_string_lossy().into_owned()),
+            ("--beside", host.address.to_string()),
+            ("--address", self.program_address(place).to_string()),
+            ("--lease", self.replace_after.to_string()),
+        ] {
+            words.extend([option.to_owned(), value]);
+        }
+        self.meikyo(host, &words)
     }
 
     /// A verb of this program on a host, where it lies at the same place.
@@ -398,7 +541,7 @@ impl Site {
         if self.as_is.is_some() {
             let job = ["--job".to_owned(), self.directory.to_string_lossy().into_owned()];
             let kept = Self::kept(&job, &words)?;
-            return self.script(&self.hosts[0], &format!("cd {work} || exit 1; {kept}"));
+            return self.inside(&self.hosts[0], &format!("cd {work} || exit 1; {kept}"));
         }
         let process = quoted(&[self.path(PROCESS).to_string_lossy().into_owned()]);
         self.script(
@@ -417,7 +560,7 @@ impl Site {
             ("OMPI_MCA_rmaps_base_mapping_policy".to_owned(), "node".to_owned()),
         ];
         let agent = match &self.way {
-            Way::Local => {
+            way if *way == Way::Local || self.afar().is_some() => {
                 // Whoever has made the containers is root in them.
                 for name in [
                     "OMPI_ALLOW_RUN_AS_ROOT",
@@ -431,7 +574,7 @@ impl Site {
             Way::Ssh { program, .. } if program.len() == 1 && program[0] != "ssh" => {
                 Some((program[0].clone(), program[0].clone()))
             }
-            Way::Ssh { .. } => None,
+            _ => None,
         };
         if let Some((hydra, open_mpi)) = agent {
             variables.push(("HYDRA_LAUNCHER".to_owned(), "ssh".to_owned()));
@@ -474,7 +617,7 @@ impl Site {
 
     /// Has the processes of the program on a host get numbers that are free on every other.
     pub(super) fn number_processes(&self, host: &Host) -> Result<Command, Failure> {
-        self.script(host, &format!("echo {PROCESSES_BELOW} > {LAST_PROCESS}"))
+        self.inside(host, &format!("echo {PROCESSES_BELOW} > {LAST_PROCESS}"))
     }
 
     /// How a program that is captured has ended, if it has.
@@ -500,7 +643,7 @@ impl Site {
         } else {
             format!("kill $(cat {process})")
         };
-        let mut command = self.script(&self.hosts[0], &script)?;
+        let mut command = self.inside(&self.hosts[0], &script)?;
         // Its host may be gone, and it may have ended.
         drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
         Ok(())
@@ -517,7 +660,16 @@ impl Site {
         }
         let disk = self.disk().to_string_lossy().into_owned();
         let words = ["checkpoint", "status", "--json", "--directory", &disk].map(str::to_owned);
-        let output = self.meikyo(host, &words).ok()?.stderr(Stdio::null()).output().ok()?;
+        let mut command = self.meikyo(host, &words).ok()?;
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        // One document, which a pipe has room for; whoever waits for a host that is gone is not waited for.
+        let deadline = now() + ANSWERING_AFAR;
+        while matches!(child.try_wait(), Ok(None)) && now() < deadline {
+            thread::park_timeout(LOOK_AGAIN / 4);
+        }
+        // It may have ended.
+        drop(child.kill());
+        let output = child.wait_with_output().ok()?;
         let told: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
         serde_json::from_value(told.get("status")?.clone()).ok()
     }

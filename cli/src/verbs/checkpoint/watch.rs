@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,24 +13,24 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerError, ContainerOptions, Lan, process};
 
+use super::afar::Afar;
 use super::role_names::{self as roles, UNREACHED};
-use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site};
+use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site, Way};
+use super::slurm;
+use super::trouble::{CAUSE, Halt, LOOK_AGAIN, NotStarted, Stopped, Trouble, now, spawned};
 use crate::signals;
-
-/// Between two looks at what runs.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Between two questions to a daemon whom it hears.
 const HEAR_AGAIN: Duration = Duration::from_millis(200);
+
+/// The same where each question is a connection to a host.
+const HEAR_AGAIN_AFAR: Duration = Duration::from_secs(1);
 
 /// Daemons have met so long after they were started.
 const MEETING: Duration = Duration::from_secs(60);
 
 /// What the program has handed over is made safe after its end, for so long at most.
 const SAVING: Duration = Duration::from_secs(600);
-
-/// A program ends because a host has ended, and what is seen first is not always that.
-pub(super) const CAUSE: Duration = Duration::from_secs(2);
 
 /// A program that is told to end has so long for it.
 pub(super) const ENDING: Duration = Duration::from_secs(10);
@@ -52,8 +52,12 @@ pub(super) struct Job<'a> {
     containers: Vec<Container>,
     /// What joins them.
     network: Option<Lan>,
+    /// Containers on hosts that are reached by `ssh`.
+    afar: Option<Afar>,
     daemons: Vec<Daemon>,
     silence: Silence,
+    /// What Slurm says of the hosts, where they are of a job of it.
+    slurm: Option<slurm::Watch>,
 }
 
 /// Which hosts of a program that is captured the others do not hear.
@@ -65,48 +69,60 @@ struct Silence {
     since: Vec<Option<Instant>>,
 }
 
-/// Why a job is not there.
-pub(super) enum NotStarted {
-    /// The container of this place has ended already.
-    Lost(usize),
+/// Why a job has ended before its program.
+enum Unfinished {
+    /// A host of this place was lost, which is explained to whoever has no spare for it.
+    Lost(usize, Failure),
     /// Something else.
     Failure(Failure),
 }
 
-impl From<Failure> for NotStarted {
+impl From<Failure> for Unfinished {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
     }
 }
 
-/// Why a job does not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// A host is gone.
-    Lost(usize),
-    /// Its daemon does not run, for this reason.
-    Daemon(usize, String),
-    /// Daemons do not meet on these hosts, for this reason.
-    Apart(String, String),
+impl From<io::Error> for Unfinished {
+    fn from(error: io::Error) -> Self {
+        Self::Failure(error.into())
+    }
 }
 
-/// Runs a job to its end; daemons are started with these arguments beside, and have this before the program begins.
+/// Runs a job to its end, on spare hosts where others are lost; daemons are started with these arguments beside, and have this
+/// before the program begins.
 pub(super) fn carry_out(
-    site: &Site,
+    site: &mut Site,
     first: &[String],
     drained: Option<&Drained>,
 ) -> Result<Answer, Failure> {
+    let (mut first, mut drained) = (first, drained);
+    loop {
+        let (place, explained) = match attempt(site, first, drained) {
+            Ok(answer) => return Ok(answer),
+            Err(Unfinished::Failure(failure)) => return Err(failure),
+            Err(Unfinished::Lost(place, explained)) => (place, explained),
+        };
+        let lost = site.lost(place);
+        let Some(spare) = site.replace(place) else { return Err(explained) };
+        output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
+        (first, drained) = (&[], None);
+    }
+}
+
+fn attempt(site: &Site, first: &[String], drained: Option<&Drained>) -> Result<Answer, Unfinished> {
     let mut job = match Job::start(site, first) {
         Ok(job) => job,
-        Err(NotStarted::Failure(failure)) => return Err(failure),
-        Err(NotStarted::Lost(_)) => {
-            return Err(Failure::new("a container has ended while it was started").hint(format!(
+        Err(NotStarted::Failure(failure)) => return Err(failure.into()),
+        Err(NotStarted::Lost(place)) => {
+            let failure = Failure::new("a container has ended while it was started").hint(format!(
                 "meikyo checkpoint restart --directory {}",
                 site.directory.display()
-            )));
+            ));
+            return Err(Unfinished::Lost(place, failure));
         }
     };
-    job.meet().map_err(|trouble| job.explained(&trouble))?;
+    job.meet().map_err(|trouble| job.unfinished(&trouble))?;
     if let Some(drained) = drained {
         job.resume(drained)?;
     }
@@ -151,7 +167,10 @@ impl<'a> Job<'a> {
         site.prepare()?;
         let (containers, daemons) = (Vec::new(), Vec::new());
         let silence = Silence { asked: 0, due: now(), since: vec![None; site.hosts.len()] };
-        let mut job = Self { site, containers, network, daemons, silence };
+        let afar = site.afar().map(|_| Afar::start(site)).transpose()?;
+        let names = site.hosts.iter().map(|host| host.name.as_str());
+        let slurm = (site.way == Way::Slurm).then(|| slurm::Watch::new(names));
+        let mut job = Self { site, containers, network, afar, daemons, silence, slurm };
         job.start_containers()?;
         for place in 0..site.hosts.len() {
             let daemon = job.start_daemon(place, first, 1)?;
@@ -161,10 +180,21 @@ impl<'a> Job<'a> {
     }
 
     /// Lets the link of the program carry frames, or not.
-    pub(super) fn carry(&mut self, is_on: bool) -> Result<(), Failure> {
-        match &mut self.network {
-            Some(network) => Ok(network.carry(PROGRAM_LINK, is_on)?),
-            None => Ok(()),
+    pub(super) fn carry(&mut self, is_on: bool) -> Result<(), Stopped> {
+        if let Some(network) = &mut self.network {
+            network.carry(PROGRAM_LINK, is_on).map_err(Failure::from)?;
+        }
+        if let Some(afar) = &self.afar {
+            afar.carry(is_on).map_err(Halt::Late)?;
+        }
+        Ok(())
+    }
+
+    /// How the daemon of a place stands; nothing while it does not answer.
+    pub(super) fn status(&self, place: usize) -> Option<Status> {
+        match &self.afar {
+            Some(afar) => afar.status(place),
+            None => self.site.status(&self.site.hosts[place]),
         }
     }
 
@@ -214,12 +244,13 @@ impl<'a> Job<'a> {
         let deadline = now() + MEETING;
         loop {
             self.look_after()?;
-            let awaited: Vec<&Host> =
-                self.site.hosts.iter().filter(|host| !self.is_member(host)).collect();
-            let Some(first) = awaited.first() else { return Ok(()) };
+            let awaited: Vec<usize> =
+                (0..self.site.hosts.len()).filter(|place| !self.is_member(*place)).collect();
+            let Some(&first) = awaited.first() else { return Ok(()) };
             if now() > deadline {
-                let names: Vec<&str> = awaited.iter().map(|host| host.name.as_str()).collect();
-                let last = self.site.status(first).and_then(|status| status.last);
+                let names: Vec<&str> = awaited.iter().map(|place| self.name(*place)).collect();
+                let last = self.status(first).and_then(|status| status.last);
+                let first = &self.site.hosts[first];
                 let why = last.or_else(|| self.last_words(first)).unwrap_or_default();
                 return Err(Trouble::Apart(names.join(", "), why));
             }
@@ -242,7 +273,8 @@ impl<'a> Job<'a> {
         let step = drained.reached.step;
         let deadline = now() + SAVING;
         let is_saved = |status: Status| status.step == Some(step) && status.open.is_none();
-        while !self.site.hosts.iter().all(|host| self.site.status(host).is_some_and(is_saved)) {
+        let places = 0..self.site.hosts.len();
+        while !places.clone().all(|place| self.status(place).is_some_and(is_saved)) {
             self.look_after().map_err(|trouble| self.explained(&trouble))?;
             if now() > deadline {
                 return Err(Failure::new(format!("step {step} is not saved on all hosts"))
@@ -256,8 +288,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    fn is_member(&self, host: &Host) -> bool {
-        self.site.status(host).is_some_and(|status| status.is_member)
+    fn is_member(&self, place: usize) -> bool {
+        self.status(place).is_some_and(|status| status.is_member)
     }
 
     /// Notices what has ended, and starts daemons again.
@@ -267,6 +299,9 @@ impl<'a> Job<'a> {
             if let Some(container) = self.containers.get_mut(place)
                 && !container.is_running().map_err(lost)?
             {
+                return Err(Trouble::Lost(place));
+            }
+            if self.afar.as_mut().is_some_and(|afar| !afar.is_running(place)) {
                 return Err(Trouble::Lost(place));
             }
             let ended = self.daemons[place].child.try_wait().map_err(lost)?;
@@ -285,6 +320,13 @@ impl<'a> Job<'a> {
                 self.start_daemon(place, &[], starts + 1).map_err(|_| Trouble::Lost(place))?;
             self.daemons[place] = again;
         }
+        let failed = self.slurm.as_mut().map(slurm::Watch::poll).unwrap_or_default();
+        let is_failed = |host: &Host| failed.contains_key(&host.name);
+        if let Some(place) = self.site.hosts.iter().position(is_failed) {
+            // Slurm may let it go on for a while.
+            self.end_host(place);
+            return Err(Trouble::Lost(place));
+        }
         self.hear()
     }
 
@@ -293,22 +335,26 @@ impl<'a> Job<'a> {
         if let Some(container) = self.containers.get_mut(place) {
             container.end();
         }
+        if let Some(afar) = &mut self.afar {
+            afar.end(place);
+        }
     }
 
     /// Notices hosts that the others have not heard of for too long, where there is a spare for one. A host that was only
     /// cut off or stopped for a while goes on.
     fn hear(&mut self) -> Result<(), Trouble> {
         let site = self.site;
-        let Some(as_is) = site.as_is.as_ref().filter(|as_is| !as_is.spares.is_empty()) else {
-            return Ok(());
-        };
-        let now = now();
-        let Silence { asked, due, since } = &mut self.silence;
-        if now < *due {
+        if site.spares.is_empty() {
             return Ok(());
         }
-        *due = now + HEAR_AGAIN;
-        let status = site.status(&site.hosts[*asked]).filter(|status| status.is_member);
+        let now = now();
+        if now < self.silence.due {
+            return Ok(());
+        }
+        let is_near = site.is_local() || self.afar.is_some();
+        self.silence.due = now + if is_near { HEAR_AGAIN } else { HEAR_AGAIN_AFAR };
+        let status = self.status(self.silence.asked).filter(|status| status.is_member);
+        let Silence { asked, since, .. } = &mut self.silence;
         let is_dead = |word: &String| word == "dead";
         // Whoever does not hear most of the others is cut off itself.
         let status = status.filter(|status| {
@@ -318,7 +364,7 @@ impl<'a> Job<'a> {
             *asked = (*asked + 1) % site.hosts.len();
             return Ok(());
         };
-        let patience = as_is.replace_after;
+        let patience = site.replace_after;
         let mut lost = None;
         for (place, (since, word)) in since.iter_mut().zip(&status.hosts).enumerate() {
             let name = &site.hosts[place].name;
@@ -360,12 +406,12 @@ impl<'a> Job<'a> {
         &mut self,
         mut program: Child,
         signals: &UnixStream,
-    ) -> Result<(ExitStatus, bool), Failure> {
+    ) -> Result<(ExitStatus, bool), Unfinished> {
         let mut told: Option<Instant> = None;
         loop {
             if let Err(trouble) = self.look_after() {
                 self.end(&mut program, &trouble)?;
-                return Err(self.explained(&trouble));
+                return Err(self.unfinished(&trouble));
             }
             if let Some(ended) = program.try_wait()? {
                 if ended.success() {
@@ -373,7 +419,7 @@ impl<'a> Job<'a> {
                 }
                 let deadline = now() + CAUSE;
                 while now() < deadline {
-                    self.look_after().map_err(|trouble| self.explained(&trouble))?;
+                    self.look_after().map_err(|trouble| self.unfinished(&trouble))?;
                     thread::park_timeout(LOOK_AGAIN);
                 }
                 return Ok((ended, told.is_some()));
@@ -411,12 +457,20 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    fn unfinished(&self, trouble: &Trouble) -> Unfinished {
+        let explained = self.explained(trouble);
+        match trouble {
+            Trouble::Lost(place) => Unfinished::Lost(*place, explained),
+            _ => Unfinished::Failure(explained),
+        }
+    }
+
     pub(super) fn explained(&self, trouble: &Trouble) -> Failure {
         let directory = self.site.directory.display();
         match trouble {
             Trouble::Lost(place) => {
                 let others = (0..self.site.hosts.len()).filter(|other| other != place);
-                let statuses = others.filter_map(|other| self.site.status(&self.site.hosts[other]));
+                let statuses = others.filter_map(|other| self.status(other));
                 let step = statuses.filter_map(|status| status.step).max();
                 let saved = step.map_or_else(
                     || "nothing was committed yet".to_owned(),
@@ -458,7 +512,7 @@ impl<'a> Job<'a> {
                 return None;
             }
             let statuses: Option<Vec<Status>> =
-                self.site.hosts.iter().map(|host| self.site.status(host)).collect();
+                (0..self.site.hosts.len()).map(|place| self.status(place)).collect();
             let is_quiet = |status: &Status| status.open.is_none() && status.handed.is_none();
             match statuses {
                 Some(statuses) if statuses.iter().all(is_quiet) => {
@@ -484,17 +538,4 @@ impl Drop for Job<'_> {
             drop(daemon.child.wait());
         }
     }
-}
-
-pub(super) fn spawned(command: &mut Command) -> Result<Child, Failure> {
-    command.spawn().map_err(|error| {
-        let program = command.get_program().to_string_lossy().into_owned();
-        Failure::new(format!("cannot start `{program}`: {error}"))
-            .hint("--ssh names another program")
-    })
-}
-
-#[expect(clippy::disallowed_methods, reason = "what runs elsewhere is waited for by the clock")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }

@@ -25,6 +25,7 @@ struct Shown<'a> {
     keep_tables: Vec<Value>,
     devices: Vec<Value>,
     alerts: Vec<Value>,
+    spares: &'a [String],
 }
 
 pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
@@ -49,6 +50,7 @@ fn document(resolved: &Resolved) -> Shown<'_> {
         keep_tables: cluster.keep_tables.iter().map(table_document).collect(),
         devices: cluster.devices.iter().zip(&resolved.origins).map(device_document).collect(),
         alerts: cluster.rules().iter().map(alert_document).collect(),
+        spares: &cluster.checkpoint.spares,
     }
 }
 
@@ -156,6 +158,10 @@ fn text(resolved: &Resolved) -> String {
     );
     for of in &cluster.keep_tables {
         text += &format!("keep {} of {} (line {})\n", of.keep, of.table, of.place.line);
+    }
+    let spares = &cluster.checkpoint.spares;
+    if !spares.is_empty() {
+        text += &format!("spares {}\n", fold(spares));
     }
     for (device, origins, devices) in alike(resolved) {
         text += &block(device, origins, &devices);
