@@ -340,12 +340,15 @@ fn shared(frame: &Frame<'_>) -> Result<(Assignment, Fitted, f64), PlanError> {
         }
         least = groups.len();
         let grown = groups.grown(net);
-        let unsearched = fitted(frame, &grown.routes());
-        if many && unsearched.is_err() {
+        let unsearched = grown.routes();
+        let fits =
+            frame.fit(&Assignment::new(net, &unsearched, &unsearched.in_turn(net, 1))).is_ok();
+        if many && !fits {
             continue;
         }
         // A search looks at cables: what fitted before may fit no longer, or only now.
-        if let Ok(found) = fitted(frame, &grown.searched()).or(unsearched) {
+        if let Ok(found) = fitted(frame, &grown.searched()).or_else(|_| fitted(frame, &unsearched))
+        {
             return Ok(found);
         }
     }

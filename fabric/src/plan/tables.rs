@@ -69,14 +69,25 @@ pub(super) fn may_hold(
     room_used_percent: u64,
 ) -> bool {
     let hosts: usize = net.hosts.iter().sum();
-    let of = |group: Vec<usize>| {
+    let groups: Vec<Vec<usize>> = groups.collect();
+    let held = |group: &Vec<usize>| {
         let sending: usize = group.iter().map(|&at| net.hosts[at]).sum();
-        let far = net.distances_from(&group).into_iter().zip(&net.hosts);
-        let beyond: usize = far.map(|(far, hosts)| far.unwrap_or(0) * hosts).sum();
-        (hosts * group.len() + sending * (net.switches() - group.len()), beyond)
+        hosts * group.len() + sending * (net.switches() - group.len())
     };
-    let (held, beyond) = groups.map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let (Ok(held), Ok(beyond)) = (u64::try_from(held), u64::try_from(beyond)) else { return false };
+    let Ok(held) = u64::try_from(groups.iter().map(held).sum::<usize>()) else { return false };
     let room: u64 = wiring.switches.iter().map(|own| u64::from(own.model.table_entries)).sum();
-    room.checked_sub(held).is_some_and(|left| beyond <= left / 100 * room_used_percent)
+    let Some(left) = room.checked_sub(held) else { return false };
+    let beyond = |group: &Vec<usize>| -> usize {
+        let far = net.distances_from(group).into_iter().zip(&net.hosts);
+        far.map(|(far, hosts)| far.unwrap_or(0) * hosts).sum()
+    };
+    // Distances from thousands of groups take seconds: no more of them than show that it is too much.
+    let mut left = left / 100 * room_used_percent;
+    groups.iter().all(|group| {
+        let fits = u64::try_from(beyond(group)).ok().and_then(|beyond| left.checked_sub(beyond));
+        fits.is_some_and(|rest| {
+            left = rest;
+            true
+        })
+    })
 }
