@@ -1,7 +1,7 @@
 //! Slurm: the hosts of an allocation, how a command is started on one, which of them Slurm holds failed, and the job's return to the
 //! queue.
 //!
-//! It is asked by its own tools, `scontrol` and `srun`, and nothing of it is linked.
+//! It is asked by its own tools, `scontrol`, `sinfo` and `srun`, and nothing of it is linked.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
