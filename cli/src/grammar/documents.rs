@@ -12,7 +12,7 @@ use crate::args::Args;
 
 /// Options that documents name without the program that has them, which is not ours.
 const OPTIONS_OF_OTHERS: &[&str] =
-    &["allow-run-as-root", "oversubscribe", "release", "track-mem", "web"];
+    &["allow-run-as-root", "no-kill", "oversubscribe", "release", "signal", "track-mem", "web"];
 
 /// Splits a line as a shell does, as far as our documents need it, and parses it.
 pub(crate) fn parses(line: &str) -> Result<Args, clap::Error> {

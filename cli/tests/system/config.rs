@@ -78,7 +78,7 @@ fn a_wrong_file_is_answered_with_1_and_all_its_problems() {
     let output = meikyo(directory.path(), &["config", "check", "--cluster", "cluster.toml"]);
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!(stdout(&output), @r#"
-cluster.toml:2: mesure: unknown key (did you mean `measure`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `fabric`, `links`
+cluster.toml:2: mesure: unknown key (did you mean `measure`?); allowed are `name`, `snmp`, `measure`, `hosts`, `switches`, `groups`, `alerts`, `default_alerts`, `recording`, `checkpoint`, `fabric`, `links`
 cluster.toml:7: hosts.address: 224 addresses for 225 names; as many are needed
 "#);
     let output =
