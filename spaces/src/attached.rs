@@ -117,7 +117,7 @@ fn device_of(netlink: &mut Netlink, address: IpAddr) -> Result<Option<u32>, Netl
         let is_it =
             parts.any(|(kind, value)| [IFA_LOCAL, IFA_ADDRESS].contains(&kind) && value == sought);
         if let Some(index) = index.filter(|_| is_it) {
-            found.get_or_insert(u32::from_ne_bytes(*index));
+            found.get_or_insert_with(|| u32::from_ne_bytes(*index));
         }
     })?;
     Ok(found)

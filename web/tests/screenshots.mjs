@@ -7,11 +7,12 @@
 // Names of views behind FOLDER take only those.
 //
 // Without an address the script measures 32 hosts and 8 switches that answer SNMP on the loopback network, has one
-// host go silent and another lose requests, samples a program of its own, has three smaller clusters sent to a second
-// server, and takes the pictures while the measurements run. Sampling needs root or CAP_PERFMON. Nothing is compared.
+// host go silent and another lose requests, samples a program of its own, has an MPI program protected and kills one of
+// its hosts, has three smaller clusters sent to a second server, and takes the pictures while the measurements run.
+// Sampling and capturing need root, capturing also CRIU (MEIKYO_CRIU, or that of packaging/criu). Nothing is compared.
 
 import { spawn, spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
@@ -24,6 +25,8 @@ const program = process.env.MEIKYO_BIN ?? resolve(import.meta.dirname, "../../ta
 const BYTES_MAX = 200_000;
 /** How long the cluster has been measured when the first picture is taken. */
 const MEASURED_MS = 75_000;
+/** How long after the first checkpoint a host of the protected program is lost. */
+const LOST_MS = 12_000;
 /** How long a view may take to fill. */
 const PATIENCE_MS = 120_000;
 /** Colours of a picture, and how many of them are rare ones. */
@@ -46,12 +49,12 @@ const VIEWS = {
   fabric: { hash: "fabric?t=-1m" },
   load: { hash: "fabric?t=-1m&colour=load" },
   profile: { hash: "profile?rec=profile" },
-  checkpoints: { hash: "checkpoints?rec=checkpoints&t=-1h" },
+  checkpoints: { hash: "checkpoints?rec=checkpoints&t=-2m" },
   data: { hash: "data" },
   alerts: { hash: "cluster?t=-1m", prepare: (page) => page.keyboard.press("a") },
 };
 /** Those in the documentation: one for each view. */
-const DOCUMENTED = ["cluster", "then", "device", "clusters", "fabric", "profile", "data", "alerts"];
+const DOCUMENTED = ["cluster", "then", "device", "clusters", "fabric", "profile", "checkpoints", "data", "alerts"];
 
 /** Added to the cluster file of the simulated agents: a fabric to draw, and rules that raise alerts. */
 const MORE = `
@@ -260,6 +263,33 @@ function sample(directory) {
   if (status !== 0) throw new Error(`the job cannot be sampled:\n${stderr}`);
 }
 
+/** Protects an MPI program on four hosts, and kills one of them when some checkpoints are whole. */
+async function protect(directory, start) {
+  const source = resolve(import.meta.dirname, "../../examples/checkpoint/stencil.c");
+  const made = spawnSync("mpicc.mpich", ["-O2", "-o", "stencil", source], { cwd: directory, encoding: "utf8" });
+  if (made.status !== 0) throw new Error(`the program to protect cannot be made:\n${made.stderr ?? made.error}`);
+  const criu = process.env.MEIKYO_CRIU ?? resolve(import.meta.dirname, "../../target/criu/criu");
+  const options = ["--local", "4", "--spares", "1", "--every", "2s", "--criu", criu, "--directory", "job"];
+  const stencil = ["mpiexec.mpich", "-n", "4", "./stencil", "400000", "100000", "20000", "plate"];
+  const run = ["checkpoint", "run", "--as-is", ...options, "--out", "checkpoints", "--", ...stencil];
+  await start(run, /^checkpoint 1/);
+  setTimeout(() => process.kill(container(join(directory, "job/sockets"), "node2"), "SIGKILL"), LOST_MS);
+}
+
+/** The first process of a host's container, as this machine numbers it. */
+function container(sockets, host) {
+  const isIts = (entry) => {
+    try {
+      const line = readFileSync(`/proc/${entry}/cmdline`, "utf8");
+      return line.includes(`"name":"${host}"`) && line.includes(sockets);
+    } catch {
+      return false;
+    }
+  };
+  const found = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && isIts(entry));
+  return Math.min(...found.map(Number));
+}
+
 /** Has clusters sent to a server of theirs; its address. */
 async function sendClusters(directory, start) {
   const server = await start(["serve", "--ingest", "received", "--listen", "127.0.0.1:0"], /http:\/\//);
@@ -325,8 +355,10 @@ async function measureCluster() {
     console.log(`measuring for ${MEASURED_MS / 1000} s`);
     const measured = new Promise((resume) => setTimeout(resume, MEASURED_MS));
     sample(directory);
+    await protect(directory, start);
+    const recordings = ["recording", "profile", "checkpoints"];
     const server = await start(
-      ["serve", "recording", "profile", "--listen", "127.0.0.1:0", "--cluster", cluster],
+      ["serve", ...recordings, "--listen", "127.0.0.1:0", "--cluster", cluster],
       /http:\/\//,
     );
     await measured;

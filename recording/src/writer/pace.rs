@@ -39,6 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "any instant will do")]
     fn a_burst_is_synced_at_once_and_then_one_in_its_turn() {
         let (every, begin) = (Duration::from_millis(250), Instant::now());
         let mut pace = Pace::new(every, begin);

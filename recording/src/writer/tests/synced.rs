@@ -160,20 +160,16 @@ fn a_segment_that_failed_holds_up_the_segments_behind_it() {
 fn a_segment_that_was_removed_before_it_was_synced_is_not_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let (disk, sync_data) = Disk::new();
-    let never = StreamOptions {
-        sync_every: Nanos::from_secs(3_600),
-        when_removed: WhenRemoved::Drop,
-        ..options()
-    };
-    let mut writer = open_with(dir.path(), sync_data, never);
-    drop(disk);
+    let options = StreamOptions { when_removed: WhenRemoved::Drop, ..options() };
+    let mut writer = open_with(dir.path(), sync_data, options);
     let watermark = writer.watermark();
     put(&mut writer, 1, 10);
     writer.mark(1);
     assert_eq!(wait_for(&mut writer, 1).lost_rows, 0);
+    disk.is_asked();
     std::fs::remove_file(layout::segment_path(dir.path(), "s", 1)).unwrap();
-    // Whether the writer or the sync notices it first.
-    drop(writer.sync_now());
+    disk.answer(Ok(()));
+    drop(disk);
     let stopped = watermark.wait(2, PATIENCE);
     assert_eq!(stopped, Synced { sequence: 0, bytes: 0, is_stopped: true });
 }
