@@ -357,10 +357,7 @@ async function measureCluster() {
     sample(directory);
     await protect(directory, start);
     const recordings = ["recording", "profile", "checkpoints"];
-    const server = await start(
-      ["serve", ...recordings, "--listen", "127.0.0.1:0", "--cluster", cluster],
-      /http:\/\//,
-    );
+    const server = await start(["serve", ...recordings, "--listen", "127.0.0.1:0", "--cluster", cluster], /http:\/\//);
     await measured;
     return { address: /http:\/\/\S+/.exec(server)[0], several, clear };
   } catch (error) {
