@@ -76,7 +76,7 @@ pub enum ContainerError {
 /// A container that runs as long as this is not dropped.
 #[derive(Debug)]
 pub struct Container {
-    first: Child,
+    first: First,
 }
 
 /// A command that is to be started.
@@ -96,8 +96,6 @@ impl Container {
     ///
     /// # Errors
     /// When the kernel refuses it: only root may make namespaces, or who is root of a user namespace.
-    #[expect(clippy::disallowed_methods, reason = "starts the first process of a container")]
-    #[expect(unsafe_code, reason = "namespaces are made between fork and exec")]
     pub fn start(
         program: &Path,
         role: &[&str],
@@ -105,18 +103,8 @@ impl Container {
         options: &ContainerOptions,
     ) -> Result<Self, ContainerError> {
         let failed = |source| ContainerError::Make { name: options.name.clone(), source };
-        let listener = listen(&options.socket).map_err(failed)?;
-        let (parent, network) = (getpid(), network.try_clone().map_err(failed)?);
-        let listening = listener.as_raw_fd();
-        let orders = first::Orders { options: Some(options.clone()), listener: listening };
-        let orders = serde_json::to_string(&orders).map_err(|error| failed(error.into()))?;
-        let mut command = Command::new(program);
-        // What it has to say of itself it says on standard error.
-        command.args(role).arg(orders).stdin(Stdio::null()).stdout(Stdio::null());
+        let network = network.try_clone().map_err(failed)?;
         let enter = move || {
-            process::end_with_parent(Some(parent))?;
-            // What is typed on the terminal is not for it.
-            process::new_session()?;
             process::enter(&network, LinkNameSpaceType::Network)?;
             process::unshare(
                 UnshareFlags::NEWNS
@@ -124,19 +112,11 @@ impl Container {
                     | UnshareFlags::NEWIPC
                     | UnshareFlags::NEWUTS,
             )?;
-            process::continue_as_first_process()?;
-            process::keep_over_exec(listening)
+            process::continue_as_first_process()
         };
-        // SAFETY: the closure calls only the system, and allocates nothing.
-        unsafe { command.pre_exec(enter) };
-        let first = command.spawn().map_err(failed)?;
-        let mut made = Self { first };
-        drop(listener);
-        if answers(&options.socket) {
-            return Ok(made);
-        }
-        made.end();
-        Err(ContainerError::Ended { name: options.name.clone() })
+        let orders = Some(options.clone());
+        let first = First::start(program, role, (&options.name, &options.socket), orders, enter)?;
+        Ok(Self { first })
     }
 
     /// Whether it still runs.
@@ -144,32 +124,24 @@ impl Container {
     /// # Errors
     /// When that cannot be asked.
     pub fn is_running(&mut self) -> io::Result<bool> {
-        Ok(self.first.try_wait()?.is_none())
+        Ok(self.first.0.try_wait()?.is_none())
     }
 
     /// The process on this machine that ends with the container.
     pub fn id(&self) -> u32 {
-        self.first.id()
+        self.first.0.id()
     }
 
     /// Ends it with everything inside, as a host ends whose power is cut.
     pub fn end(&mut self) {
-        // It may have ended by itself.
-        drop(self.first.kill());
-        drop(self.first.wait());
-    }
-}
-
-impl Drop for Container {
-    fn drop(&mut self) {
-        self.end();
+        self.first.end();
     }
 }
 
 /// Starts commands on this machine itself for those in its containers, as long as this is not dropped.
 #[derive(Debug)]
 pub struct Outside {
-    server: Child,
+    _server: First,
 }
 
 impl Outside {
@@ -179,43 +151,59 @@ impl Outside {
     ///
     /// # Errors
     /// When it cannot be started.
-    #[expect(clippy::disallowed_methods, reason = "starts whoever starts commands")]
-    #[expect(
-        unsafe_code,
-        reason = "it ends with this process, which is said between fork and exec"
-    )]
     pub fn start(program: &Path, role: &[&str], socket: &Path) -> Result<Self, ContainerError> {
-        let failed = |source| ContainerError::Make { name: socket.display().to_string(), source };
+        let name = socket.display().to_string();
+        Ok(Self { _server: First::start(program, role, (&name, socket), None, || Ok(()))? })
+    }
+}
+
+/// A process that starts what is asked for at a socket, as long as this one runs and it is not dropped.
+#[derive(Debug)]
+struct First(Child);
+
+impl First {
+    /// `enter` is done between fork and exec, in a session of its own: what is typed on the terminal is not for it.
+    #[expect(clippy::disallowed_methods, reason = "starts whoever starts commands")]
+    #[expect(unsafe_code, reason = "it enters namespaces, and ends with this process")]
+    fn start(
+        program: &Path,
+        role: &[&str],
+        (name, socket): (&str, &Path),
+        options: Option<ContainerOptions>,
+        mut enter: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+    ) -> Result<Self, ContainerError> {
+        let failed = |source| ContainerError::Make { name: name.to_owned(), source };
         let listener = listen(socket).map_err(failed)?;
         let (parent, listening) = (getpid(), listener.as_raw_fd());
-        let orders = first::Orders { options: None, listener: listening };
+        let orders = first::Orders { options, listener: listening };
         let orders = serde_json::to_string(&orders).map_err(|error| failed(error.into()))?;
         let mut command = Command::new(program);
+        // What it has to say of itself it says on standard error.
         command.args(role).arg(orders).stdin(Stdio::null()).stdout(Stdio::null());
-        let enter = move || {
+        let begin = move || {
             process::end_with_parent(Some(parent))?;
             process::new_session()?;
+            enter()?;
             process::keep_over_exec(listening)
         };
         // SAFETY: the closure calls only the system, and allocates nothing.
-        unsafe { command.pre_exec(enter) };
-        let mut made = Self { server: command.spawn().map_err(failed)? };
+        unsafe { command.pre_exec(begin) };
+        let first = Self(command.spawn().map_err(failed)?);
         drop(listener);
         if answers(socket) {
-            return Ok(made);
+            return Ok(first);
         }
-        made.end();
-        Err(ContainerError::Ended { name: socket.display().to_string() })
+        Err(ContainerError::Ended { name: name.to_owned() })
     }
 
     fn end(&mut self) {
         // It may have ended by itself.
-        drop(self.server.kill());
-        drop(self.server.wait());
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 
-impl Drop for Outside {
+impl Drop for First {
     fn drop(&mut self) {
         self.end();
     }
