@@ -156,6 +156,7 @@ impl Uplink {
             shared: Arc::clone(&shared),
             begun: monotonic(),
             line: None,
+            is_readable: false,
             connecting: None,
             unwritten: Vec::new(),
             written: 0,
@@ -309,6 +310,8 @@ struct Thread {
     shared: Arc<Shared>,
     begun: Instant,
     line: Option<Line>,
+    /// Whether the line may hold something to read.
+    is_readable: bool,
     connecting: Option<Connecting>,
     /// What the system has not taken yet.
     unwritten: Vec<u8>,
@@ -389,6 +392,7 @@ impl Thread {
             match connecting.outcome() {
                 Ok((line, first)) => {
                     self.line = Some(line);
+                    self.is_readable = true;
                     self.trouble = None;
                     self.sender.connected(now);
                     self.hear(&first);
@@ -413,12 +417,12 @@ impl Thread {
     /// Writes and reads what can be without waiting.
     fn converse(&mut self) {
         let mut octets = [0; READ_BYTES];
-        loop {
+        while self.is_readable {
             let Some(line) = &mut self.line else { return };
             match line.read(&mut octets) {
                 Ok(0) => return self.close("the receiver closed the connection"),
                 Ok(count) => self.hear(&octets[..count]),
-                Err(error) if is_later(&error) => break,
+                Err(error) if is_later(&error) => self.is_readable = false,
                 Err(error) => return self.close(&error.to_string()),
             }
         }
@@ -498,11 +502,19 @@ impl Thread {
             }
             fds.push(PollFd::new(line.socket(), wanted));
         }
-        // Interrupted or not, everything is looked at again.
-        let _woken = poll(&mut fds, Some(&timeout));
+        // Where the system cannot say, everything is looked at.
+        let is_known = poll(&mut fds, Some(&timeout)).is_ok();
+        let may_read =
+            |fd: &PollFd<'_>| !is_known || !fd.revents().difference(PollFlags::OUT).is_empty();
+        let is_woken = fds.first().is_some_and(may_read);
+        let is_filled = fds.get(1).is_some_and(may_read);
         drop(fds);
+        self.is_readable = is_filled || self.line.as_ref().is_some_and(Line::holds_octets);
         let mut octets = [0; 256];
-        while matches!((&self.woken).read(&mut octets), Ok(count) if count == octets.len()) {}
+        while is_woken
+            && matches!((&self.woken).read(&mut octets), Ok(count) if count == octets.len())
+        {
+        }
     }
 }
 

@@ -96,6 +96,11 @@ impl Line {
         }
     }
 
+    /// Whether it may hold octets that the system does not: what TLS read while it wrote.
+    pub(super) fn holds_octets(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
     /// Whether something waits below that the system has not taken.
     pub(super) fn wants_write(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.conn.wants_write())

@@ -34,6 +34,9 @@ const _: () = assert!(BLOCK_OCTETS_MAX <= BLOCK_BYTES_MAX, "blocks of samples ca
 /// How long a signal may go unnoticed, at most: it ends the wait, too.
 const LOOK: Nanos = Nanos::from_millis(500);
 
+/// Blocks for which the uplink is woken at the latest: its queue holds many times as many.
+const BLOCKS_AT_ONCE: usize = 16;
+
 /// How often everything that is there is written down anew.
 const RETELL_EVERY: Nanos = Nanos::from_secs(3_600);
 
@@ -136,15 +139,12 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     let door = options.flight.as_ref().map(|_| Door::open(&args.sender_name())).transpose()?;
     let uplink = args.uplink(target)?;
     let teller = Teller::start(&options.host)?;
-    let (mut offered, mut rows) = (0, 0);
-    let mut sink = |block: PackedRows| {
-        offered += 1;
-        rows += block.rows() as u64;
-        uplink.offer(STREAM, block).expect("all tables of a profile are declared");
-    };
+    let mut outlet = Outlet { uplink: &uplink, blocks: Vec::new(), offered: 0, rows: 0 };
     recorder.begin()?;
-    attend(args, &mut recorder, (&uplink, &teller, door.as_ref()), &stop, &mut sink)?;
-    recorder.finish(&mut sink)?;
+    attend(args, &mut recorder, (&teller, door.as_ref()), &stop, &mut outlet)?;
+    recorder.finish(&mut |block| outlet.put(block))?;
+    outlet.hand_over();
+    let Outlet { offered, rows, .. } = outlet;
     let is_told = |status: &UplinkStatus| status.sender.is_welcome || status.trouble.is_some();
     uplink.wait(LAST_PATIENCE, is_told);
     // Nobody who cannot be reached is waited for.
@@ -172,23 +172,51 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     Ok(if is_delivered && summary.blocks_dropped == 0 { Answer::Yes } else { Answer::No })
 }
 
+/// Blocks on their way to the uplink, which is woken once for those that come together: on a busy host each
+/// time costs as much as packing a hundred samples.
+struct Outlet<'a> {
+    uplink: &'a Uplink,
+    blocks: Vec<PackedRows>,
+    offered: u64,
+    rows: u64,
+}
+
+impl Outlet<'_> {
+    fn put(&mut self, block: PackedRows) {
+        self.offered += 1;
+        self.rows += block.rows() as u64;
+        self.blocks.push(block);
+        if self.blocks.len() >= BLOCKS_AT_ONCE {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if !self.blocks.is_empty() {
+            let offered = self.uplink.offer_all(STREAM, self.blocks.drain(..));
+            offered.expect("all tables of a profile are declared");
+        }
+    }
+}
+
 /// Turns the recorder until the end, and says how the connection stands when that changes.
 fn attend(
     args: &AgentArgs,
     recorder: &mut Recorder,
-    (uplink, teller, door): (&Uplink, &Teller, Option<&Door>),
+    (teller, door): (&Teller, Option<&Door>),
     stop: &Arc<AtomicBool>,
-    sink: &mut impl FnMut(PackedRows),
+    outlet: &mut Outlet<'_>,
 ) -> Result<(), Failure> {
+    let uplink = outlet.uplink;
     let begin = recorder.now();
     let (mut said, mut say_at) = (String::new(), begin);
     loop {
         let left = args.span.map(|span| (begin + span).saturating_sub(recorder.now()));
         if recorder.wait(left.map_or(LOOK, |left| left.min(LOOK))) {
-            recorder.turn(sink)?;
+            recorder.turn(&mut |block| outlet.put(block))?;
         }
         while let Some(asked) = door.and_then(Door::next) {
-            let grabbed = recorder.grab(asked.last, sink)?;
+            let grabbed = recorder.grab(asked.last, &mut |block| outlet.put(block))?;
             let nothing = || Reply::Refused("it sends all samples as they are taken".into());
             asked.answer(&grabbed.map_or_else(nothing, Reply::from));
         }
@@ -200,7 +228,8 @@ fn attend(
                 teller.tell(build_id, at);
             }
         }
-        std::iter::from_fn(|| teller.next()).for_each(&mut *sink);
+        std::iter::from_fn(|| teller.next()).for_each(|block| outlet.put(block));
+        outlet.hand_over();
         let status = uplink.status();
         recorder.set_pace(status.sender.pace);
         let now = recorder.now();
