@@ -5,6 +5,7 @@
 mod background;
 mod cluster;
 mod compile;
+mod next;
 mod spans;
 
 use std::io::IsTerminal as _;
@@ -67,13 +68,16 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     let recording = format!("{DIRECTORY}/recording");
     let page = std::io::stdout().is_terminal().then(page_address).transpose()?;
     println!("measured: {measured}");
-    match &page {
-        Some(page) => println!("the page: http://{page}/ (measured on until Ctrl-C)"),
-        None => println!("the page: {PROGRAM} serve {recording}"),
+    if let Some(page) = &page {
+        println!("the page: http://{page}/ (measured on until Ctrl-C)");
     }
-    println!("try next: {PROGRAM} top {recording}    # the same in the terminal");
-    println!("          {PROGRAM} config init --help    # a cluster file for machines of your own");
-    println!("          ./x install    # puts `meikyo`, its manual pages and completions in place");
+    let steps = next::steps(&recording);
+    let missing = next::missing(root, &steps);
+    anyhow::ensure!(missing.is_empty(), "the demo did not make {}", missing.join(" and "));
+    for (step, lead) in steps.iter().zip(std::iter::once("try next:").chain(std::iter::repeat("")))
+    {
+        println!("{lead:9} {}    # {}", step.command, step.does);
+    }
     let Some(page) = page else { return Ok(well) };
     let file = format!("{DIRECTORY}/cluster.toml");
     let on = ["measure", "--quiet", "--cluster", &file, "--out", &recording, "--serve", &page];
