@@ -13,7 +13,8 @@ const COST_OF_MEAN: f64 = 1.0 / 16.0;
 
 /// What a step costs more where so much is carried or held: a little at the mean, much more beyond.
 fn cost_beside(own: f64, mean: f64) -> f64 {
-    COST_OF_MEAN * (own / mean.max(1.0)).powi(4)
+    let square = (own / mean.max(1.0)).powi(2);
+    COST_OF_MEAN * square * square
 }
 
 /// Switches that share a tree, and how they are joined in it.
@@ -119,12 +120,18 @@ impl<'a> Growth<'a> {
                 return walk;
             }
             let ways = ways.get_or_insert_with(|| self.ways_in_phases(group));
+            let mut sooner = false;
             for at in missed {
                 for channel in ways.cheapest(net, at) {
-                    let at = net.head(channel);
-                    latest[at] = latest[at].min(self.places[channel]);
+                    let (at, place) = (net.head(channel), self.places[channel]);
+                    sooner |= place < latest[at];
+                    latest[at] = latest[at].min(place);
                 }
             }
+            assert!(
+                sooner,
+                "what keeps to the phases is reached once all before it is reached early"
+            );
         }
     }
 
