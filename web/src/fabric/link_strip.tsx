@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { Quantity } from "../address/address.ts";
 import type { DeviceBody, FabricBody, SeriesBody } from "../api/types.ts";
+import { Lines } from "../lines/lines.tsx";
 import type { Watch } from "../live/watch.ts";
 import { unreadOf, useRows, useWatch } from "../live/watching.ts";
 import { columnOf, intervalUs, recording } from "../session/recordings.ts";
@@ -11,7 +12,9 @@ import { Legend } from "../strip/legend.tsx";
 import { AXIS_PX, Strip } from "../strip/strip.tsx";
 import { stripKeys } from "../strip/strip_keys.ts";
 import { useBounds, useScale } from "../strip/window_of_strip.ts";
-import { quantityTitle } from "../words/names.ts";
+import type { Bounds } from "../time/window.ts";
+import { chartsLeft } from "../views/room.ts";
+import { columnWords, quantityTitle } from "../words/names.ts";
 import { portsOf } from "./ports.ts";
 
 const ROW_PX = 14;
@@ -21,6 +24,8 @@ const ROW_MAX_PX = 28;
 const AROUND_PX = 84;
 /** Lower than this it would tell nothing. */
 const LEAST_PX = 90;
+/** Lines in a chart: as many as there are inks for them. */
+const CHART_LINES = 4;
 const NO_ROWS: ReadonlySet<number> = new Set();
 
 export interface LinkStripProps {
@@ -67,6 +72,9 @@ export function LinkStrip({ fabric, traffic, series, width, room }: LinkStripPro
   const scale = useScale(`${current?.id} fabric ${kind}`, watch, both ? otherWatch : null);
   if (!fits) return null;
   const row = Math.min(ROW_MAX_PX, Math.max(ROW_PX, (each - AXIS_PX) / rows));
+  const height = Math.min(each, rows * row + AXIS_PX);
+  const select = ({ fromUs, toUs }: Bounds): void =>
+    show({ selected: { fromUs: Math.round(fromUs), toUs: Math.round(toUs) } });
   const open = (at: number): void => show({ name: "device", device: model.rows[at]?.device ?? null }, true);
   const strip = (column: string, shown: Watch | null) => {
     const quantity = { table: traffic.table, column };
@@ -81,14 +89,14 @@ export function LinkStrip({ fabric, traffic, series, width, room }: LinkStripPro
           label={title}
           bins={shown?.bins ?? null}
           model={model}
-          height={Math.min(each, rows * row + AXIS_PX)}
+          height={height}
           scale={scale}
           bounds={bounds}
           live={view.value.window.live && current?.running === true}
           unread={unreadOf(shown)}
           selectedRows={NO_ROWS}
           selected={view.value.selected}
-          onSelect={({ fromUs, toUs }) => show({ selected: { fromUs: Math.round(fromUs), toUs: Math.round(toUs) } })}
+          onSelect={select}
           onPick={open}
           onZoom={zoom}
           onPan={pan}
@@ -97,11 +105,33 @@ export function LinkStrip({ fabric, traffic, series, width, room }: LinkStripPro
       </>
     );
   };
+  // The same as lines where room is left: both directions of the first rows beside each other.
+  const directions = both && other !== null ? [traffic.column, other] : [traffic.column];
+  const charts = chartsLeft(width, room - directions.length * (AROUND_PX + height));
+  const drawn = Array.from({ length: Math.ceil(rows / CHART_LINES) }, (_, chart) =>
+    [...model.rows.keys()].slice(chart * CHART_LINES, (chart + 1) * CHART_LINES),
+  );
+  const lines = drawn.flatMap((of) => directions.map((column) => ({ of, column })));
   return (
     <>
       {strip(traffic.column, watch)}
       {both && other !== null && strip(other, otherWatch)}
       <Legend scale={scale} watch={watch} />
+      {charts > 0 && (
+        <div class="charts">
+          {lines.slice(0, charts).map(({ of, column }) => (
+            <Lines
+              key={`${column} ${of[0]}`}
+              title={columnWords(traffic.table, column)}
+              names={of.map((at) => model.rows[at]?.name ?? "")}
+              watch={column === traffic.column ? watch : otherWatch}
+              rows={of}
+              bounds={bounds}
+              onSelect={select}
+            />
+          ))}
+        </div>
+      )}
     </>
   );
 }

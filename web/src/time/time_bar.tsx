@@ -144,7 +144,7 @@ function Now() {
   const rate = health.value?.intervals_per_s ?? 1e6 / intervalUs.value;
   const word = nowWord(away, shown.live, play, running);
   const still = shown.live && running ? "" : "still";
-  const rateText = away || !shown.live || !running ? "" : `, ${Number(rate.toFixed(1))}${THIN}Hz`;
+  const rateText = away || !shown.live || !running ? "" : pace(rate);
   return (
     <div class="now">
       <button type="button" onClick={pauseOrGoOn} aria-pressed={!shown.live} title="space">
@@ -158,6 +158,12 @@ function Now() {
       <JumpTo />
     </div>
   );
+}
+
+/** How often readings come; nothing where none are taken, as beside checkpoints alone. */
+function pace(perSecond: number): string {
+  if (perSecond <= 0) return "";
+  return perSecond < 1 ? `, every ${span(1e6 / perSecond)}` : `, ${Number(perSecond.toFixed(1))}${THIN}Hz`;
 }
 
 function newestText(): string {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sharesOf } from "./room.ts";
+import { chartsLeft, sharesOf } from "./room.ts";
 
 const WINDOWS = [
   { width: 488, height: 690 },
@@ -36,4 +36,10 @@ it("takes no more than there is, and leaves no third of it empty", () => {
       );
     }
   }
+});
+
+it("charts stand in what is left, in whole lines of them", () => {
+  expect([157, 158, 315, 316].map((height) => chartsLeft(1000, height))).toEqual([0, 2, 2, 4]);
+  expect(chartsLeft(1440, 200)).toBe(4);
+  expect(chartsLeft(1440, -20)).toBe(0);
 });

@@ -45,6 +45,11 @@ export function sharesOf({ width, height, rows, beside }: Room): Shares {
   return { strip, second, charts: Math.min(CHARTS_MAX, columns * (least + Math.max(0, Math.floor(left / CHART_PX)))) };
 }
 
+/** How many charts stand in what is left of a view. */
+export function chartsLeft(width: number, height: number): number {
+  return (width >= ONE_LINE_PX ? 4 : 2) * Math.max(0, Math.floor(height / CHART_PX));
+}
+
 /** How many charts stand in a column of a view, below whatever takes the rest of its height. */
 export function chartsFitting(width: number, height: number): number {
   return (width >= ONE_LINE_PX ? 4 : 2) * Math.max(1, Math.floor((height - AROUND_PX) / CHART_PX));
