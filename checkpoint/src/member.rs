@@ -281,8 +281,8 @@ pub struct Member {
     takeover: Option<Takeover>,
     rebuilding: Option<Rebuilding>,
     rebuild_at: SimTime,
-    /// What cannot be rebuilt with the hosts that are there.
-    lost: BTreeSet<Generation>,
+    /// What cannot be rebuilt with the hosts that are there, and how often it was tried.
+    lost: BTreeMap<Generation, u64>,
     lives: Vec<Option<u64>>,
     dead: Vec<bool>,
     is_fenced: bool,
@@ -316,7 +316,7 @@ impl Member {
             known_before: vote.as_ref().map_or(Generation(0), |vote| vote.charter.last),
             proposals: 0,
             rebuilding: None,
-            lost: BTreeSet::new(),
+            lost: BTreeMap::new(),
             random: Random::of_stream(options.incarnation.0, options.life),
             detection: Detection::new(now, options.place, hosts, options.patience),
             round: vote.as_ref().map_or(0, |vote| vote.promised.round),

@@ -337,23 +337,46 @@ fn a_host_that_lost_its_disk_is_rebuilt_on_what_replaces_it() {
     group.check(2);
 }
 
+/// Kills in `./x test`; `MEIKYO_SOAK_SECONDS` goes on for longer, and `MEIKYO_SOAK_SEED` repeats what was printed.
+const KILLS: u64 = 20;
+
 #[test]
 fn whatever_is_killed_while_it_writes_the_newest_step_is_read_again() {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seed = number("MEIKYO_SOAK_SEED").unwrap_or(5);
+    let (seconds, begin) = (number("MEIKYO_SOAK_SECONDS"), Instant::now());
+    let goes_on = |kills: u64| match seconds {
+        Some(seconds) => begin.elapsed() < Duration::from_secs(seconds),
+        None => kills < KILLS,
+    };
     let mut group = Group::start("ring", 3);
     group.wait_for("all are members", |status| status.is_member);
     group.save(1);
     group.wait_for("the step is committed", |status| status.step == Some(1));
-    let mut random = Random::new(5);
-    for kill in 0..8 {
-        let (host, step) = (random.index(3), 100 + kill);
+    let mut random = Random::new(seed);
+    let (mut step, mut kills, mut disks) = (100, 0, 0);
+    while goes_on(kills) {
+        let host = random.index(3);
+        println!("MEIKYO_SOAK_SEED={seed}: kill {kills}, host {host}, step {step}");
         group.save(step);
-        let wait = Duration::from_micros(random.below(60_000));
-        let until = Instant::now() + wait;
-        while Instant::now() < until {
-            std::thread::park_timeout(wait / 8);
+        step += 1;
+        // Once while all write, and now and then again while it rebuilds what its disk had.
+        let (loses_disk, again) = (random.below(3) == 0, random.below(3) == 0);
+        for _ in 0..=u64::from(again) {
+            let wait = Duration::from_micros(random.below(60_000));
+            let until = Instant::now() + wait;
+            while Instant::now() < until {
+                std::thread::park_timeout(wait / 8);
+            }
+            group.kill(host);
+            if loses_disk {
+                // Killed so soon, it may not have made it yet.
+                drop(fs::remove_dir_all(group.directory(host)));
+                disks += 1;
+            }
+            group.run(host, false);
+            kills += 1;
         }
-        group.kill(host);
-        group.run(host, false);
         group.wait_for("nothing is open", |status| status.is_member && status.open.is_none());
         let committed = group.status(0).unwrap();
         let step = committed.step.unwrap();
@@ -363,6 +386,7 @@ fn whatever_is_killed_while_it_writes_the_newest_step_is_read_again() {
         });
         group.check(step);
     }
+    println!("{kills} kills, {disks} of them with the disk");
 }
 
 #[test]

@@ -18,10 +18,16 @@ struct Suite {
     only: &'static str,
 }
 
-const SUITES: [Suite; 5] = [
+const SUITES: [Suite; 6] = [
     Suite { name: "damage", package: "meikyo-recording", test: "damage", only: "" },
     Suite { name: "schedules", package: "meikyo-transport", test: "schedules", only: "" },
     Suite { name: "generations", package: "meikyo-checkpoint", test: "schedules", only: "" },
+    Suite {
+        name: "kills",
+        package: "meikyo-checkpoint",
+        test: "daemons",
+        only: "whatever_is_killed",
+    },
     Suite { name: "afar", package: "meikyo-cli", test: "afar", only: "" },
     Suite {
         name: "as-is",

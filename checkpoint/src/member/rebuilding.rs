@@ -61,7 +61,8 @@ impl Member {
         }
     }
 
-    /// The newest committed generation that this host lacks: what cannot be rebuilt comes last.
+    /// The newest committed generation that this host lacks. What could not be rebuilt comes last, and of several of
+    /// these the one that was tried least: who had it may be back.
     fn lacking(&self) -> Option<Commit> {
         let lacks = |commit: &&Commit| match self.held.get(&commit.generation) {
             None | Some(Held::Failed(_) | Held::Snapped(_) | Held::Snapping) => true,
@@ -69,7 +70,7 @@ impl Member {
             Some(Held::Writing { .. } | Held::Rebuilding | Held::Prepared(_)) => false,
         };
         let commits = self.charter()?.commits.iter().filter(lacks);
-        commits.min_by_key(|commit| self.lost.contains(&commit.generation)).cloned()
+        commits.min_by_key(|commit| self.lost.get(&commit.generation).unwrap_or(&0)).cloned()
     }
 
     /// Begins to rebuild what this host lacks, one generation after the other.
@@ -108,7 +109,9 @@ impl Member {
             self.tasks.push_back(Task::Rebuild { commit, lost });
         } else {
             self.rebuild_at = now + AGAIN;
-            if self.lost.insert(generation) {
+            let tried = self.lost.entry(generation).or_default();
+            *tried += 1;
+            if *tried == 1 {
                 self.tell(Event::Lost(generation, lost.into_iter().collect()));
             }
         }

@@ -53,7 +53,7 @@ mod tests {
             let Some(arguments) = step.command.strip_prefix(PROGRAM) else { continue };
             let is_verb = |word: &&str| !word.starts_with('-') && !word.contains('/');
             let verb: Vec<_> = arguments.split_whitespace().take_while(is_verb).collect();
-            assert!(verbs.contains(&format!("| `{}", verb.join(" "))), "{verb:?}");
+            assert!(verbs.contains(&format!("| `meikyo {} ", verb.join(" "))), "{verb:?}");
         }
     }
 }
