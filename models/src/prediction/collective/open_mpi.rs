@@ -10,7 +10,7 @@ type BySize<T> = (&'static [(u64, T)], T);
 
 /// The row of the first number of ranks that is not reached, else the last row.
 fn chosen<T: Copy>(table: &[(u32, BySize<T>)], ranks: u32, bytes: u64) -> T {
-    let row = table.iter().find(|(below, _)| ranks < *below).or(table.last());
+    let row = table.iter().find(|(below, _)| ranks < *below).or_else(|| table.last());
     let (_, (sizes, beyond)) = row.expect("a table has rows");
     sizes.iter().find(|(below, _)| bytes < *below).map_or(*beyond, |(_, algorithm)| *algorithm)
 }
