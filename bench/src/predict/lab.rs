@@ -50,6 +50,8 @@ const EAGER_MAX: Bytes = Bytes::new(65_536);
 
 const KB: u64 = 1 << 10;
 const SHORT: u64 = 16 * KB;
+/// What stands for longer ones where time is short.
+const BRIEF: u64 = 64 * KB;
 const MIDDLE: u64 = 256 * KB;
 const LONG: u64 = 1024 * KB;
 /// What is measured so often that its median can be taken.
@@ -207,7 +209,7 @@ fn cases(extent: LabExtent) -> Vec<Case> {
 fn sizes(extent: LabExtent) -> &'static [(u64, usize)] {
     match extent {
         LabExtent::Full => &[(SHORT, ROUNDS_OF_SHORT), (MIDDLE, 1), (LONG, 1)],
-        LabExtent::Short => &[(SHORT, 1), (MIDDLE, 1)],
+        LabExtent::Short => &[(SHORT, 1), (BRIEF, 1)],
     }
 }
 
