@@ -3,9 +3,11 @@
 //!
 //! All rows of HPL are predicted from one file, `predict/supernova.toml`. One number is fitted, the rate of a
 //! processor's matrix products, on one row that is marked; every row is printed. Of the NAS Parallel
-//! Benchmarks the paper states gains of one topology over another ([`npb`]); nothing is fitted there.
+//! Benchmarks the paper states gains of one topology over another ([`npb`]); nothing is fitted there. What real
+//! programs do on cables of namespaces is measured and predicted apart ([`lab`]).
 
 mod cost;
+mod lab;
 mod npb;
 
 use std::time::Instant;
@@ -107,6 +109,9 @@ struct Report {
 
 /// Predicts every row; the answer is yes once they are printed, whatever they say.
 pub(crate) fn run(args: &PredictBenchArgs) -> Result<Answer, Failure> {
+    if let Some(extent) = args.lab {
+        return lab::run(extent, args.json);
+    }
     let machine = Machine::observe();
     let wiring = supernova()?;
     let mut settings = Settings::parse(Skeleton::Hpl, INPUT, "supernova.toml")?;

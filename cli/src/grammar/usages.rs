@@ -289,6 +289,10 @@ pub(crate) const USAGES: &[Usage] = &[
     asks("bench phold", NOT_REACHED, &["meikyo bench phold --lps 1024 --threads 2"]),
     asks("bench metadata", NOT_REACHED, &["meikyo bench metadata --figure 5,6"]),
     asks("bench fabric", NOT_REACHED, &["meikyo bench fabric --only 'torus 4x4'"]),
-    done("bench predict", &["meikyo bench predict --json"]),
+    asks(
+        "bench predict",
+        NOT_REACHED,
+        &["meikyo bench predict --json", "meikyo bench predict --lab"],
+    ),
     asks("bench checkpoint", NOT_REACHED, &["meikyo bench checkpoint --hosts 8 --scheme rs2"]),
 ];

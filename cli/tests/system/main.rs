@@ -27,6 +27,7 @@ mod limits;
 mod measure;
 mod measure_snmpd;
 mod packaging;
+mod predict_lab;
 mod probe;
 mod profile;
 mod profile_agent;

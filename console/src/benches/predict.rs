@@ -1,14 +1,27 @@
 //! The arguments of `meikyo bench predict`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-/// Predict programs beside what the paper measured: every row, with its error.
+/// Predict programs beside what was measured: by the paper, every row with its error, or in namespaces of this machine.
 #[derive(Debug, Args)]
 pub struct PredictBenchArgs {
     /// Number of seeds to predict each row with, for hashing and pivots; the first one counts
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub seeds: u16,
+    /// Run real Open MPI on 8 hosts behind switches, in namespaces of this machine with cables of 4 Mbit/s, and
+    /// predict the same; as root, some minutes, or half a minute for `short`
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "full", conflicts_with = "seeds")]
+    pub lab: Option<LabExtent>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// How much is measured in namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LabExtent {
+    /// Three topologies with one cable and two for each link, messages of three sizes
+    Full,
+    /// Two topologies, short messages
+    Short,
 }

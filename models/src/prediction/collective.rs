@@ -5,6 +5,8 @@
 //! Operations in MPICH" (2005), and Bruck and others, "Efficient Algorithms for All-to-All
 //! Communications" (1997).
 
+mod open_mpi;
+
 use super::ranks::Steps;
 use crate::parameters::choice;
 
@@ -18,8 +20,20 @@ pub enum Library {
     /// messages at once, beyond that pairwise; sums by recursive doubling below 10,000 bytes, else on a
     /// ring.
     OpenMpi13,
+    /// MPICH 4: on 8 ranks and more up to 256 bytes a pair by Bruck's algorithm, up to 32 KiB 32 messages at once,
+    /// beyond that pairwise; sums by recursive doubling up to 2 KiB, else by halving and doubling. The defaults of
+    /// `MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE`, `..._MEDIUM_MSG_SIZE`, `..._THROTTLE` and
+    /// `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`.
+    Mpich4,
+    /// Open MPI 4.1: by tables over the number of ranks and the size (`coll_tuned_decision_fixed.c`).
+    OpenMpi41,
 }
-choice!(Library { Mpich12 = "mpich-1.2", OpenMpi13 = "openmpi-1.3" });
+choice!(Library {
+    Mpich12 = "mpich-1.2",
+    OpenMpi13 = "openmpi-1.3",
+    Mpich4 = "mpich-4",
+    OpenMpi41 = "openmpi-4.1",
+});
 
 /// How every rank gets something from every other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +42,20 @@ pub enum AllToAll {
     Library,
     /// All messages at once.
     Linear,
+    /// 32 messages at once.
+    Scattered,
     /// In as many steps as there are other ranks, each with one partner a step.
     Pairwise,
     /// In log2 P steps, in which most data travel several times.
     Bruck,
 }
-choice!(AllToAll { Library = "library", Linear = "linear", Pairwise = "pairwise", Bruck = "bruck" });
+choice!(AllToAll {
+    Library = "library",
+    Linear = "linear",
+    Scattered = "scattered",
+    Pairwise = "pairwise",
+    Bruck = "bruck",
+});
 
 /// How every rank gets the sum of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +68,16 @@ pub enum AllReduce {
     RecursiveDoubling,
     /// A part of the data in each of 2 (P - 1) steps around a ring.
     Ring,
+    /// Half the data with a partner at the least distance, a quarter at the next, until each rank has the sum of its
+    /// part, and all of it back.
+    HalvingDoubling,
 }
 choice!(AllReduce {
     Library = "library",
     ReduceBroadcast = "reduce-broadcast",
     RecursiveDoubling = "recursive-doubling",
     Ring = "ring",
+    HalvingDoubling = "halving-doubling",
 });
 
 /// Which algorithms a program's library uses.
@@ -64,6 +90,12 @@ pub struct Collectives {
     /// For sums that all ranks get.
     pub all_reduce: AllReduce,
 }
+
+/// How many messages MPICH sends at once (`MPIR_CVAR_ALLTOALL_THROTTLE`).
+const AT_ONCE: u32 = 32;
+
+/// Octets of what is summed up: a number of double precision.
+const ELEMENT_BYTES: u64 = 8;
 
 /// What messages of collective operations are called; programs use names below these.
 const TAG_ALL_TO_ALL: u32 = 1 << 20;
@@ -84,7 +116,10 @@ impl Collectives {
             Library::Mpich12 if bytes <= 262_144 => AllToAll::Linear,
             Library::OpenMpi13 if bytes < 200 && ranks > 12 => AllToAll::Bruck,
             Library::OpenMpi13 if bytes < 3_000 => AllToAll::Linear,
-            Library::Mpich12 | Library::OpenMpi13 => AllToAll::Pairwise,
+            Library::Mpich4 if bytes <= 256 && ranks >= 8 => AllToAll::Bruck,
+            Library::Mpich4 if bytes <= 32_768 => AllToAll::Scattered,
+            Library::Mpich12 | Library::OpenMpi13 | Library::Mpich4 => AllToAll::Pairwise,
+            Library::OpenMpi41 => open_mpi::all_to_all(ranks, bytes),
         };
         match self.all_to_all {
             AllToAll::Library => exchanged(by_library, steps, ranks, bytes),
@@ -107,6 +142,18 @@ impl Collectives {
             Library::Mpich12 => AllReduce::ReduceBroadcast,
             Library::OpenMpi13 if bytes < 10_000 => AllReduce::RecursiveDoubling,
             Library::OpenMpi13 => AllReduce::Ring,
+            Library::Mpich4 if bytes <= 2_048 => AllReduce::RecursiveDoubling,
+            Library::Mpich4 => AllReduce::HalvingDoubling,
+            Library::OpenMpi41 => open_mpi::all_reduce(ranks, bytes),
+        };
+        let too_few = bytes < ELEMENT_BYTES * u64::from(ranks);
+        let by_library = match (self.library, by_library) {
+            // There is not an element for each rank.
+            (
+                Library::Mpich4 | Library::OpenMpi41,
+                AllReduce::Ring | AllReduce::HalvingDoubling,
+            ) if too_few => AllReduce::RecursiveDoubling,
+            (_, chosen) => chosen,
         };
         match self.all_reduce {
             AllReduce::Library => summed(by_library, steps, ranks, bytes),
@@ -126,6 +173,17 @@ fn exchanged(algorithm: AllToAll, steps: &mut Steps, ranks: u32, bytes: u64) {
             (1..ranks).for_each(|by| steps.receive(ahead(by), TAG_ALL_TO_ALL));
             (1..ranks).for_each(|by| steps.send(ahead(by), TAG_ALL_TO_ALL, bytes));
             steps.wait(WHAT);
+        }
+        AllToAll::Scattered => {
+            // The first of them is the rank itself.
+            let mut first = 0;
+            while first < ranks {
+                let end = ranks.min(first + AT_ONCE);
+                (first..end).for_each(|by| steps.receive(ahead(by), TAG_ALL_TO_ALL));
+                (first..end).for_each(|by| steps.send(behind(by), TAG_ALL_TO_ALL, bytes));
+                steps.wait(WHAT);
+                first = end;
+            }
         }
         AllToAll::Pairwise => {
             for by in 1..ranks {
@@ -153,7 +211,20 @@ fn summed(algorithm: AllReduce, steps: &mut Steps, ranks: u32, bytes: u64) {
             reduce(steps, ranks, bytes);
             broadcast(steps, ranks, bytes);
         }
-        AllReduce::RecursiveDoubling => doubled(steps, ranks, bytes),
+        AllReduce::RecursiveDoubling => folded(steps, ranks, bytes, |steps, partner, power| {
+            for distance in distances(power) {
+                let other = partner(distance);
+                steps.exchange(other, other, TAG_ALL_REDUCE, bytes, "all-reduce");
+            }
+        }),
+        AllReduce::HalvingDoubling => folded(steps, ranks, bytes, |steps, partner, power| {
+            let part = |distance: u32| bytes.div_ceil(2 * u64::from(distance));
+            let steps_of = distances(power).chain(distances(power).rev());
+            for distance in steps_of {
+                let other = partner(distance);
+                steps.exchange(other, other, TAG_ALL_REDUCE, part(distance), "all-reduce");
+            }
+        }),
         AllReduce::Ring => {
             let (own, part) = (steps.rank(), bytes.div_ceil(u64::from(ranks)));
             for _ in 0..2 * (ranks - 1) {
@@ -315,9 +386,14 @@ pub fn exchange_uneven(steps: &mut Steps, out: &[u64], into: &[u64]) {
     steps.wait("all-to-all");
 }
 
-/// Recursive doubling. Where the ranks are no power of two, the first ones go in pairs, of which one
-/// stands for both.
-fn doubled(steps: &mut Steps, ranks: u32, bytes: u64) {
+/// Lets a power of two of ranks sum up by `among`, which gets a rank's partner by its distance. Where the ranks are no power
+/// of two, the first ones go in pairs, of which one stands for both.
+fn folded(
+    steps: &mut Steps,
+    ranks: u32,
+    bytes: u64,
+    among: impl FnOnce(&mut Steps, &dyn Fn(u32) -> u32, u32),
+) {
     const WHAT: &str = "all-reduce";
     let own = steps.rank();
     let power = 1 << (u32::BITS - 1 - ranks.leading_zeros());
@@ -336,13 +412,16 @@ fn doubled(steps: &mut Steps, ranks: u32, bytes: u64) {
     } else {
         own - paired / 2
     };
-    for distance in distances(power) {
+    let partner = |distance: u32| {
         let other = number ^ distance;
-        let other = if other < paired / 2 { 2 * other + 1 } else { other + paired / 2 };
-        steps.exchange(other, other, TAG_ALL_REDUCE, bytes, WHAT);
-    }
+        if other < paired / 2 { 2 * other + 1 } else { other + paired / 2 }
+    };
+    among(steps, &partner, power);
     if own < paired {
         steps.send(own - 1, TAG_ALL_REDUCE, bytes);
         steps.wait(WHAT);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,8 @@ use super::ranks::{RankProgram, Script, Steps};
 use crate::completions::count_f64;
 use crate::parameters::choice;
 
+pub use cg::exchange as cg_exchange;
+
 /// A benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {

@@ -258,8 +258,9 @@ impl Actor for RankActor<'_> {
     }
 }
 
-/// What tells the connection of two ranks from others between their hosts ([`super::Network::hash`]).
-pub(crate) fn connection(from: usize, to: usize) -> u64 {
+/// What tells the connection of two ranks from others between their hosts ([`super::Network::hash`]): the label of every
+/// stream from the one to the other.
+pub fn connection(from: usize, to: usize) -> u64 {
     count(from) << 32 | count(to)
 }
 

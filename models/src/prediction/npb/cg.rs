@@ -65,6 +65,15 @@ impl Grid {
         })
     }
 
+    /// The exchange of a product: parts of sums, then a part of the vector, with messages of these sizes.
+    fn exchange(&self, [sum, transposed]: [u64; 2], steps: &mut Steps) {
+        for partner in self.partners() {
+            steps.exchange(partner, partner, TAG_SUM, sum, "sums along rows");
+        }
+        let other = self.transposed();
+        steps.exchange(other, other, TAG_TRANSPOSE, transposed, "transposition");
+    }
+
     /// Who has the same part of the vector as a column that this rank has as a row.
     fn transposed(&self) -> u32 {
         let (rows, own) = (self.rows, self.own);
@@ -76,6 +85,15 @@ impl Grid {
     }
 }
 
+/// The exchange of one product of matrix and vector, with all messages of one size, by itself.
+///
+/// # Panics
+/// If the number of ranks is no power of two.
+pub fn exchange(ranks: u32, bytes: u64, steps: &mut Steps) {
+    assert!(ranks.is_power_of_two(), "CG runs on a power of two of ranks, not {ranks}");
+    Grid::of(ranks, steps.rank()).exchange([bytes; 2], steps);
+}
+
 pub(super) fn iteration(run: &Npb, steps: &mut Steps) {
     let grid = Grid::of(run.ranks, steps.rank());
     let order = size(run.class).order;
@@ -85,11 +103,7 @@ pub(super) fn iteration(run: &Npb, steps: &mut Steps) {
     let of_column = order / u64::from(grid.columns);
     for product in 0..PRODUCTS {
         steps.compute(run.computing_part(1.0 / f64::from(PRODUCTS)), COMPUTE);
-        for partner in grid.partners() {
-            steps.exchange(partner, partner, TAG_SUM, 8 * part, "sums along rows");
-        }
-        let other = grid.transposed();
-        steps.exchange(other, other, TAG_TRANSPOSE, 8 * of_column, "transposition");
+        grid.exchange([8 * part, 8 * of_column], steps);
         let dots = if product < INNER { 2 } else { 1 };
         for _ in 0..dots {
             for partner in grid.partners() {

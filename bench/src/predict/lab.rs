@@ -1,0 +1,580 @@
+//! `meikyo bench predict --lab`: real Open MPI on 8 hosts in namespaces of this machine, beside what is predicted of it.
+//!
+//! Cables carry 4 Mbit/s, so slow that the processor is idle beside them: 8 hosts, 4 switches, and every frame goes the way that
+//! the plan and the hash of the prediction say ([`site`]). Each pattern of messages is one list of steps for each rank
+//! ([`patterns`]), which is played by real ranks and predicted by every method.
+//!
+//! Two numbers are fitted, to one message on one switch in two sizes: what of a cable's rate is left for data, and
+//! what passes without data. Everything else is what the hosts are set up with.
+
+mod patterns;
+mod site;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::thread;
+
+use meikyo_console::benches::predict::LabExtent;
+use meikyo_console::failure::{Answer, Failure};
+use meikyo_console::output::{self, TextTable, real};
+use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform};
+use meikyo_models::prediction::flow::{self, FlowOptions};
+use meikyo_models::prediction::packet::{self, Control, PacketOptions, Stack, Tcp};
+use meikyo_models::prediction::{
+    Congestion, Deal, Messaging, Network, Placement, RankProgram, Rates, bounds, connection,
+    variant,
+};
+use meikyo_spaces::links::Shape;
+use meikyo_units::{BitsPerSecond, Bytes, Nanos};
+use serde::Serialize;
+
+use super::now;
+use crate::machine::{Machine, load_average};
+use crate::progress;
+use crate::statistics::Observations;
+use patterns::Pattern;
+use site::{Played, Site};
+
+const HOSTS: u32 = 8;
+const RATE: BitsPerSecond = BitsPerSecond::new(4_000_000);
+
+/// What hosts let others have under way to them, and what waits for a cable at most: four windows with their
+/// headers, as many as ever share a cable here, and half of one more, so that a queue seldom drops.
+const WINDOW: Bytes = Bytes::new(65_536);
+const QUEUE: Bytes = Bytes::new(327_680);
+/// What a cable sends at once after a rest: a frame, and a fifth of one so that no rate is lost to timers that are late.
+const BURST: Bytes = Bytes::new(1_816);
+
+/// The largest message that Open MPI sends before its receiver asks for it (`btl_tcp_eager_limit`).
+const EAGER_MAX: Bytes = Bytes::new(65_536);
+
+const KB: u64 = 1 << 10;
+const SHORT: u64 = 16 * KB;
+/// What stands for longer ones where time is short.
+const BRIEF: u64 = 64 * KB;
+const MIDDLE: u64 = 256 * KB;
+const LONG: u64 = 1024 * KB;
+/// What is measured so often that its median can be taken.
+const ROUNDS_OF_SHORT: usize = 3;
+
+/// So many topologies are measured at once: their hosts have nothing in common but idle processors.
+const AT_ONCE: usize = 3;
+
+/// What errors may be: the median of all, the greatest at 1 MB and at 16 KB, and that of the data on any cable.
+const REACH_MEDIAN: f64 = 0.10;
+const REACH_LONG: f64 = 0.20;
+const REACH_SHORT: f64 = 0.30;
+const REACH_CARRIED: f64 = 0.02;
+/// Times that are further apart than this are to be in the right order.
+const APART: f64 = 1.10;
+
+/// How times are predicted: by the busiest cable alone, by streams, by frames.
+const METHODS: [&str; 3] = ["static", "flow", "packet"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+struct Fitted {
+    /// The share of a cable's rate that is left for data.
+    payload_share: f64,
+    /// What passes from program to program without data.
+    latency_s: f64,
+}
+
+/// A topology, with so many cables for each link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Case {
+    topology: &'static str,
+    cables: u16,
+}
+
+impl Case {
+    fn name(self) -> String {
+        if self == ONE_SWITCH {
+            return "one switch".to_owned();
+        }
+        let Self { topology, cables } = self;
+        format!("{topology} ({cables} link{})", if cables == 1 { "" } else { "s" })
+    }
+}
+
+/// Only hosts on the same one of both speak with each other.
+const ONE_SWITCH: Case = Case { topology: "star 2", cables: 1 };
+
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    program: String,
+    bytes: u64,
+    topology: String,
+    method: &'static str,
+    measured: f64,
+    predicted: f64,
+    /// As a share of what was measured.
+    error: f64,
+    fitted: bool,
+    /// What the prediction took.
+    seconds: f64,
+    unit: &'static str,
+    /// How far the data on any cable are from what was predicted, as a share of that.
+    carried_error: f64,
+    /// Segments that hosts sent again.
+    sent_again: u64,
+}
+
+/// What the errors of a method come to.
+#[derive(Debug, Serialize)]
+struct Summary {
+    method: &'static str,
+    rows: usize,
+    error_median: f64,
+    error_max_16_kb: f64,
+    error_max_256_kb: f64,
+    error_max_1_mb: f64,
+    carried_error_max: f64,
+    /// Of pairs of topologies that a pattern's times differ on by more than a tenth, all and those in the wrong order.
+    pairs: usize,
+    pairs_wrong: usize,
+    reached: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    machine: Machine,
+    load_average_1min_after: f64,
+    hosts: u32,
+    rate: BitsPerSecond,
+    window_bytes: u64,
+    queue_bytes: u64,
+    fitted: Fitted,
+    fitted_values: usize,
+    summaries: Vec<Summary>,
+    rows: Vec<Row>,
+}
+
+/// Measures and predicts; the answer is whether the method that recorded programs are predicted by reaches what it has to.
+pub(super) fn run(extent: LabExtent, json: bool) -> Result<Answer, Failure> {
+    if let Some(failure) = site::lacking() {
+        return Err(failure);
+    }
+    let machine = Machine::observe();
+    let scratch = tempfile::tempdir()?;
+    let player = site::build(scratch.path())?;
+    let (fitted, mut rows) = calibrate(&player)?;
+    for cases in cases(extent).chunks(AT_ONCE) {
+        let all = thread::scope(|scope| {
+            let measure = |case: &Case| {
+                let (case, player) = (*case, &player);
+                scope.spawn(move || measure(case, extent, fitted, player))
+            };
+            let threads: Vec<_> = cases.iter().map(measure).collect();
+            let done = threads.into_iter();
+            let done = done.map(|case| case.join().expect("no topology panics"));
+            done.collect::<Result<Vec<_>, Failure>>()
+        });
+        rows.extend(all?.into_iter().flatten());
+    }
+    let report = Report {
+        schema: "meikyo.bench.predict.lab/1",
+        machine,
+        load_average_1min_after: load_average(),
+        hosts: HOSTS,
+        rate: RATE,
+        window_bytes: WINDOW.get(),
+        queue_bytes: QUEUE.get(),
+        fitted,
+        fitted_values: 2,
+        summaries: METHODS.map(|method| summary(method, &rows)).into(),
+        rows,
+    };
+    if json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&text(&report))?;
+    }
+    let reached = |summary: &Summary| summary.method == METHODS[1] && summary.reached;
+    Ok(if report.summaries.iter().any(reached) { Answer::Yes } else { Answer::No })
+}
+
+fn cases(extent: LabExtent) -> Vec<Case> {
+    let topologies: &[&str] = match extent {
+        LabExtent::Full => &["tree 4", "ring 4", "complete 4"],
+        LabExtent::Short => &["tree 4", "complete 4"],
+    };
+    let cables = if extent == LabExtent::Full { 1..=2 } else { 1..=1 };
+    let cases =
+        cables.flat_map(|cables| topologies.iter().map(move |topology| Case { topology, cables }));
+    cases.collect()
+}
+
+/// The sizes of messages, and how often each pattern is played with them.
+fn sizes(extent: LabExtent) -> &'static [(u64, usize)] {
+    match extent {
+        LabExtent::Full => &[(SHORT, ROUNDS_OF_SHORT), (MIDDLE, 1), (LONG, 1)],
+        LabExtent::Short => &[(SHORT, 1), (BRIEF, 1)],
+    }
+}
+
+fn shape() -> Shape {
+    Shape { rate: RATE, burst: BURST, queue: QUEUE }
+}
+
+/// Hosts and switches of a topology, as a prediction has them.
+fn network(case: Case, payload_share: f64) -> Result<Network, Failure> {
+    let model = SwitchModel::named("generic").expect("it is built in");
+    let topology: Topology = case.topology.parse()?;
+    let switches = topology.graph().switches();
+    let mut wiring: Wiring = cable_uniform(&topology, &model, usize::try_from(HOSTS)? / switches)?;
+    wiring.rate = RATE;
+    let (wiring, plan) = variant(&wiring, &PlanOptions::new(None), case.topology, case.cables)?;
+    let within_host = BitsPerSecond::new(4_000_000_000);
+    Ok(Network::new(&wiring, &plan, Rates { payload_share, within_host }, 1))
+}
+
+/// One message on one switch, long and short: what is left for data follows from the difference, and what passes without
+/// data from the rest.
+fn calibrate(player: &Path) -> Result<(Fitted, Vec<Row>), Failure> {
+    progress("one switch, to fit two numbers");
+    let unfitted = network(ONE_SWITCH, 1.0)?;
+    let pattern = Pattern::OneWay(neighbour(&unfitted));
+    let mut site = Site::start(&unfitted, shape(), WINDOW, player)?;
+    let sizes = [(SHORT, ROUNDS_OF_SHORT), (LONG, 1)];
+    let mut played = Vec::new();
+    for (bytes, rounds) in sizes {
+        played.push(play(&mut site, &pattern.program(HOSTS, bytes), rounds, PATIENCE)?);
+    }
+    let [short_s, long_s] = [0, 1].map(|at: usize| played[at].time.as_secs_f64());
+    let bytes_per_s = real(LONG - SHORT) / (long_s - short_s);
+    let rate = real(RATE.get()) / 8.0;
+    let payload_share = (bytes_per_s / rate).clamp(0.5, 1.0);
+    let latency_s = (short_s - real(SHORT) / (payload_share * rate)).max(0.0);
+    let fitted = Fitted { payload_share, latency_s };
+    let network = network(ONE_SWITCH, payload_share)?;
+    let mut rows = Vec::new();
+    for ((bytes, _), played) in sizes.into_iter().zip(&played) {
+        let program = pattern.program(HOSTS, bytes);
+        rows.extend(
+            predicted(&network, &program, fitted)?
+                .map(|predicted| row(ONE_SWITCH, pattern, bytes, played, &predicted, true)),
+        );
+    }
+    Ok((fitted, rows))
+}
+
+/// The last host on the switch of the first: there is a cable to the switch and one from it between them.
+fn neighbour(network: &Network) -> u32 {
+    let lanes = |other: u32| {
+        let (to, mut lanes) = (place(other), Vec::new());
+        network.route(0, to, connection(0, to), &mut lanes);
+        lanes.len()
+    };
+    (1..HOSTS).rev().find(|other| lanes(*other) == 2).unwrap_or(1)
+}
+
+fn place(host: u32) -> usize {
+    usize::try_from(host).expect("32 bits are a place")
+}
+
+/// How long a run may take that nothing is known of.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// Plays a program so often, and gives the median of its times with what was carried last.
+fn play(
+    site: &mut Site,
+    program: &RankProgram,
+    rounds: usize,
+    patience: Nanos,
+) -> Result<Played, Failure> {
+    let mut played = site.play(program, patience)?;
+    let mut times = vec![played.time];
+    for _ in 1..rounds {
+        let next = site.play(program, patience)?;
+        times.push(next.time);
+        played = Played { again: played.again + next.again, ..next };
+    }
+    times.sort_unstable();
+    Ok(Played { time: times[times.len() / 2], ..played })
+}
+
+/// Measures all patterns on a topology.
+fn measure(
+    case: Case,
+    extent: LabExtent,
+    fitted: Fitted,
+    player: &Path,
+) -> Result<Vec<Row>, Failure> {
+    let network = network(case, fitted.payload_share)?;
+    let mut site = Site::start(&network, shape(), WINDOW, player)?;
+    let mut rows = Vec::new();
+    for &(bytes, rounds) in sizes(extent) {
+        for pattern in Pattern::ALL {
+            let program = pattern.program(HOSTS, bytes);
+            let predicted = predicted(&network, &program, fitted)?;
+            let longest = predicted.iter().map(|one| one.time).max().unwrap_or(PATIENCE);
+            let patience = Nanos::from_secs_f64(10.0 * longest.as_secs_f64()) + PATIENCE;
+            let played = play(&mut site, &program, rounds, patience)?;
+            progress(&format!(
+                "{}: {}, {} KB: {:.3} s",
+                case.name(),
+                pattern.name(),
+                bytes / KB,
+                played.time.as_secs_f64()
+            ));
+            rows.extend(
+                predicted.map(|predicted| row(case, pattern, bytes, &played, &predicted, false)),
+            );
+        }
+    }
+    Ok(rows)
+}
+
+/// What a method says.
+struct Predicted {
+    method: &'static str,
+    time: Nanos,
+    /// For each lane of the network; nothing by the static method.
+    carried: Option<Vec<Bytes>>,
+    seconds: f64,
+}
+
+fn predicted(
+    network: &Network,
+    program: &RankProgram,
+    fitted: Fitted,
+) -> Result<[Predicted; 3], Failure> {
+    let hosts = network.hosts();
+    let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
+    let messaging =
+        Messaging { latency: Nanos::from_secs_f64(fitted.latency_s), eager_max: EAGER_MAX };
+    let start = now();
+    let least = bounds(network, program.actors(&placement)).least();
+    let bound = Predicted {
+        method: METHODS[0],
+        time: least,
+        carried: None,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    let start = now();
+    let congestion = Congestion {
+        streams_max: usize::try_from(QUEUE.get() / WINDOW.get())?,
+        pause: false,
+        full_share: 1.0,
+    };
+    let options = FlowOptions { messaging, congestion, patience: 0 };
+    let run = flow::run(network, program.actors(&placement), options)?;
+    let flow = Predicted {
+        method: METHODS[1],
+        time: run.time,
+        carried: Some(run.carried),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    let start = now();
+    let options = PacketOptions {
+        messaging,
+        hop_delay: Nanos::from_micros(3),
+        pause: false,
+        port_buffer: QUEUE,
+        memory: None,
+        time_out: Nanos::from_millis(200),
+        spoiled_ppm: 0,
+        tcp: Some(Tcp { stack: Stack::Linux, control: Control::Cubic, window: WINDOW }),
+    };
+    let run = packet::run(network, program, &placement, options)?;
+    let packet = Predicted {
+        method: METHODS[2],
+        time: run.time,
+        carried: Some(run.carried),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok([bound, flow, packet])
+}
+
+fn row(
+    case: Case,
+    pattern: Pattern,
+    bytes: u64,
+    played: &Played,
+    predicted: &Predicted,
+    fitted: bool,
+) -> Row {
+    let [measured, time] = [played.time, predicted.time].map(Nanos::as_secs_f64);
+    let carried = predicted.carried.as_deref();
+    Row {
+        program: pattern.name(),
+        bytes,
+        topology: case.name(),
+        method: predicted.method,
+        measured,
+        predicted: time,
+        error: time / measured - 1.0,
+        fitted,
+        seconds: predicted.seconds,
+        unit: "s",
+        carried_error: carried.map_or(0.0, |carried| carried_error(&played.carried, carried)),
+        sent_again: played.again,
+    }
+}
+
+/// How far the data on any lane are from what is predicted, as a share of that; where nothing is, as a share of the most.
+fn carried_error(measured: &[Bytes], predicted: &[Bytes]) -> f64 {
+    let most = predicted.iter().map(|bytes| bytes.get()).max().unwrap_or(0).max(1);
+    let of_lane = |(measured, predicted): (&Bytes, &Bytes)| {
+        let of = if predicted.get() == 0 { most } else { predicted.get() };
+        real(measured.get().abs_diff(predicted.get())) / real(of)
+    };
+    measured.iter().zip(predicted).map(of_lane).fold(0.0, f64::max)
+}
+
+fn summary(method: &'static str, rows: &[Row]) -> Summary {
+    let own: Vec<&Row> = rows.iter().filter(|row| row.method == method && !row.fitted).collect();
+    let errors = |bytes: Option<u64>| {
+        let own = own.iter().filter(|row| bytes.is_none_or(|bytes| row.bytes == bytes));
+        Observations::new(own.map(|row| row.error.abs()).collect())
+    };
+    let most = |bytes| errors(Some(bytes)).percentile(100).unwrap_or(0.0);
+    let (pairs, pairs_wrong) = order(&own);
+    let error_median = errors(None).median().unwrap_or(0.0);
+    let carried_error_max = own.iter().map(|row| row.carried_error).fold(0.0, f64::max);
+    let reached = error_median <= REACH_MEDIAN
+        && most(LONG) <= REACH_LONG
+        && most(SHORT) <= REACH_SHORT
+        && carried_error_max <= REACH_CARRIED
+        && pairs_wrong == 0;
+    Summary {
+        method,
+        rows: own.len(),
+        error_median,
+        error_max_16_kb: most(SHORT),
+        error_max_256_kb: most(MIDDLE),
+        error_max_1_mb: most(LONG),
+        carried_error_max,
+        pairs,
+        pairs_wrong,
+        reached,
+    }
+}
+
+/// Pairs of topologies on which the same pattern's times are apart, and how many of them are predicted in the other order.
+fn order(rows: &[&Row]) -> (usize, usize) {
+    let (mut pairs, mut wrong) = (0, 0);
+    for one in rows {
+        let same = |other: &&&Row| other.program == one.program && other.bytes == one.bytes;
+        for other in rows.iter().filter(same).filter(|other| other.measured > one.measured * APART)
+        {
+            pairs += 1;
+            wrong += usize::from(other.predicted <= one.predicted);
+        }
+    }
+    (pairs, wrong)
+}
+
+fn text(report: &Report) -> String {
+    let mut table = TextTable::new(&[
+        "program",
+        "KB",
+        "topology",
+        "measured s",
+        "static",
+        "flow",
+        "packet",
+        "data on cables",
+        "sent again",
+    ]);
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    for rows in report.rows.chunks(METHODS.len()) {
+        let [bound, flow, packet] = rows else { continue };
+        let mark = if bound.fitted { ", fitted" } else { "" };
+        table.row([
+            format!("{}{mark}", bound.program),
+            (bound.bytes / KB).to_string(),
+            bound.topology.clone(),
+            format!("{:.3}", bound.measured),
+            percent(bound.error),
+            percent(flow.error),
+            percent(packet.error),
+            format!("{:.2} %", flow.carried_error * 100.0),
+            bound.sent_again.to_string(),
+        ]);
+    }
+    let mut sums = TextTable::new(&[
+        "method",
+        "rows",
+        "median error",
+        "at most: 16 KB",
+        "256 KB",
+        "1 MB",
+        "data on cables",
+        "order wrong",
+        "reached",
+    ]);
+    for sum in &report.summaries {
+        let share = |share: f64| format!("{:.1} %", share * 100.0);
+        sums.row([
+            sum.method.to_owned(),
+            sum.rows.to_string(),
+            share(sum.error_median),
+            share(sum.error_max_16_kb),
+            share(sum.error_max_256_kb),
+            share(sum.error_max_1_mb),
+            share(sum.carried_error_max),
+            format!("{} of {}", sum.pairs_wrong, sum.pairs),
+            if sum.reached { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    let Fitted { payload_share, latency_s } = report.fitted;
+    let mut text = format!("{table}\n{sums}\n");
+    let written = write!(
+        text,
+        "{HOSTS} hosts with Open MPI, cables of {RATE}, windows of {WINDOW}, queues of {QUEUE}\n\
+         fitted on one switch: {:.1} % of a cable's rate for data, {:.3} ms without data\n\
+         {}load average afterwards {}\n",
+        payload_share * 100.0,
+        latency_s * 1e3,
+        report.machine,
+        report.load_average_1min_after,
+    );
+    written.expect("a text takes all that is written");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(topology: &str, measured: f64, predicted: f64) -> Row {
+        Row {
+            program: "shift by 1".into(),
+            bytes: LONG,
+            topology: topology.into(),
+            method: METHODS[1],
+            measured,
+            predicted,
+            error: predicted / measured - 1.0,
+            fitted: false,
+            seconds: 0.0,
+            unit: "s",
+            carried_error: 0.0,
+            sent_again: 0,
+        }
+    }
+
+    #[test]
+    fn order_counts_only_times_that_are_apart() {
+        let rows = [row("one", 1.0, 1.0), row("two", 1.05, 0.9), row("three", 2.0, 1.0)];
+        // The first two are too near to each other; the third is after both, and predicted so for the second only.
+        assert_eq!(order(&rows.iter().collect::<Vec<_>>()), (2, 1));
+        let sum = summary(METHODS[1], &rows);
+        assert!((sum.error_max_1_mb - 0.5).abs() < 1e-9 && !sum.reached, "{sum:?}");
+        let right = [row("one", 1.0, 1.05), row("three", 2.0, 1.9)];
+        assert!(summary(METHODS[1], &right).reached);
+        assert_eq!(summary(METHODS[2], &right).rows, 0);
+    }
+
+    #[test]
+    fn data_where_none_is_predicted_count_against_the_most() {
+        let bytes = |counts: [u64; 3]| counts.map(Bytes::new);
+        let error = carried_error(&bytes([1_010, 0, 0]), &bytes([1_000, 0, 0]));
+        assert!((error - 0.01).abs() < 1e-9);
+        let error = carried_error(&bytes([1_000, 50, 0]), &bytes([1_000, 0, 0]));
+        assert!((error - 0.05).abs() < 1e-9);
+        assert!((carried_error(&bytes([0; 3]), &bytes([0, 7, 0])) - 1.0).abs() < 1e-9);
+    }
+}
