@@ -141,6 +141,7 @@ impl Shared {
 
 /// How many frames so many data are, at most the largest number.
 pub(super) fn frames(data: u64) -> u32 {
+    // Saturates: beyond 6 TB.
     u32::try_from(data.div_ceil(u64::from(PAYLOAD)).max(1)).unwrap_or(u32::MAX)
 }
 
