@@ -368,6 +368,7 @@ fn costs(costs: &[cost::Cost]) -> TextTable {
         "ns an event of PHOLD",
         "ratio",
         "at most",
+        "peak memory",
     ]);
     for cost in costs {
         table.row([
@@ -379,6 +380,7 @@ fn costs(costs: &[cost::Cost]) -> TextTable {
             format!("{:.0}", cost.phold_event_ns),
             format!("{:.2}", cost.ratio),
             format!("{:.1}", cost.ratio_max),
+            output::bytes_text(cost.peak_rss_bytes),
         ]);
     }
     table

@@ -18,6 +18,7 @@
 
 mod bounds;
 pub mod collective;
+mod course;
 pub mod flow;
 pub mod hpl;
 mod input;
@@ -41,6 +42,7 @@ use npb::{Npb, WrongRanks};
 use packet::{PacketError, PacketRun};
 
 pub use bounds::{Bounds, bounds};
+pub use course::Courses;
 pub use input::{Input, Method, Program, Replay, Settings, Skeleton};
 pub use network::{Lane, LaneEnd, LanePlace, Network, Rates};
 pub use placement::{Deal, Placement, TooManyRanks};
@@ -68,6 +70,9 @@ pub struct Prediction {
     pub busiest: Vec<Busy>,
     /// Data of programs on each lane in the whole run, those within hosts included.
     pub carried: Vec<(LanePlace, Bytes)>,
+    /// The same over time, in the same order, if the input asks for it; of lanes within hosts by the flow
+    /// method only. Where iterations were run of all that there are, they are stretched.
+    pub courses: Option<Courses>,
     /// What happened to frames; nothing by the flow method.
     pub frames: Option<Frames>,
 }
@@ -113,11 +118,15 @@ pub enum PredictError {
         /// What each host gives to the matrix.
         memory: Bytes,
     },
-    /// The program is not known rank by rank.
+    /// HPL rank by rank has more messages than are simulated.
     #[error(
-        "HPL is predicted by the method `flow` only: its process columns are not divided into ranks"
+        "HPL rank by rank has about {messages:.0} messages, more than {} million",
+        HPL_MESSAGES_MAX / 1e6
     )]
-    ByPackets,
+    TooManyMessages {
+        /// How many it has.
+        messages: f64,
+    },
     /// The run does not end.
     #[error("the program does not end")]
     Deadlock(#[source] flow::Deadlock),
@@ -125,6 +134,9 @@ pub enum PredictError {
     #[error(transparent)]
     Packet(PacketError),
 }
+
+/// HPL by packets has at most so many messages: its program takes 3 GB then, and its run hours.
+const HPL_MESSAGES_MAX: f64 = 2e7;
 
 /// How many lanes [`Prediction::busiest`] lists at most.
 const BUSIEST_MAX: usize = 10;
@@ -155,15 +167,21 @@ fn predict_hpl(
     input: &Input,
     hpl: &Hpl,
 ) -> Result<Prediction, PredictError> {
-    if input.method == Method::Packet {
-        return Err(PredictError::ByPackets);
-    }
     if let Some(memory) = input.memory {
         let hosts = network.hosts();
         let all = u128::from(memory.get()) * hosts as u128;
         if u128::from(hpl.matrix().get()) > all {
             return Err(PredictError::Memory { matrix: hpl.matrix(), hosts, memory });
         }
+    }
+    if input.method == Method::Packet {
+        let messages = hpl.messages();
+        if messages > HPL_MESSAGES_MAX {
+            return Err(PredictError::TooManyMessages { messages });
+        }
+        let program = hpl.program(&hpl.drawn_pivots());
+        let (outcome, bounds) = run_ranks(network, placement, input, &program)?;
+        return Ok(outcome.told(network, bounds, (hpl.gflops(outcome.time), "GFLOPS"), None));
     }
     let bounds = bounds(network, hpl.actors(network, placement));
     let run = flow::run(network, hpl.actors(network, placement), input.flow);
@@ -192,7 +210,8 @@ fn predict_npb(
         Bounds { compute: whole(bounds.compute), busiest_lane: whole(bounds.busiest_lane) };
     let carried = |(place, data): (LanePlace, Bytes)| (place, Bytes::new(of_all(data.get())));
     let carried = told.carried.iter().copied().map(carried).collect();
-    Ok(Prediction { time: whole(outcome.time), bounds, carried, ..told })
+    let courses = told.courses.map(|courses| courses.stretched(of_all));
+    Ok(Prediction { time: whole(outcome.time), bounds, carried, courses, ..told })
 }
 
 fn predict_trace(
@@ -235,18 +254,20 @@ struct Outcome {
     actors: usize,
     spent: Vec<(&'static str, Nanos)>,
     carried: Vec<Bytes>,
+    courses: Option<Courses>,
     frames: Option<Frames>,
 }
 
 impl Outcome {
     fn of_flow(run: FlowRun, actors: usize) -> Self {
-        let FlowRun { time, spent, carried, .. } = run;
-        Self { time, actors, spent, carried, frames: None }
+        let FlowRun { time, spent, carried, courses, .. } = run;
+        Self { time, actors, spent, carried, courses, frames: None }
     }
 
     fn of_packet(run: PacketRun, actors: usize) -> Self {
-        let PacketRun { time, spent, carried, hops, lost, stops, .. } = run;
-        Self { time, actors, spent, carried, frames: Some(Frames { hops, lost, stops }) }
+        let PacketRun { time, spent, carried, courses, hops, lost, stops, .. } = run;
+        let frames = Some(Frames { hops, lost, stops });
+        Self { time, actors, spent, carried, courses, frames }
     }
 
     fn told(
@@ -267,6 +288,7 @@ impl Outcome {
             breakdown: self.spent.iter().map(share).collect(),
             busiest: self.busiest(network),
             carried: self.carried(network),
+            courses: self.courses.clone(),
             frames: self.frames,
         }
     }

@@ -44,6 +44,8 @@ pub(super) struct Cost {
     /// How many events of PHOLD one hop costs, and how many it may.
     pub(super) ratio: f64,
     pub(super) ratio_max: f64,
+    /// The greatest size of the whole process until its end.
+    pub(super) peak_rss_bytes: u64,
 }
 
 /// Measures an all-to-all exchange of all hosts, without TCP and with.
@@ -87,10 +89,12 @@ fn cost(wiring: &Wiring, tcp: bool, phold_event_ns: f64) -> Result<Cost, Failure
         time_out: Nanos::from_millis(200),
         spoiled_ppm: 0,
         tcp: tcp.then_some(Tcp { stack: Stack::Linux26, control: Control::Cubic, window }),
+        courses: false,
     };
     let (start, before) = (now(), own_usage()?.cpu);
     let run = packet::run(&network, &program, &placement, options)?;
-    let used = own_usage()?.cpu.saturating_sub(before);
+    let usage = own_usage()?;
+    let used = usage.cpu.saturating_sub(before);
     let hop_ns = used.as_secs_f64() * 1e9 / real(run.hops.max(1));
     Ok(Cost {
         tcp,
@@ -101,5 +105,6 @@ fn cost(wiring: &Wiring, tcp: bool, phold_event_ns: f64) -> Result<Cost, Failure
         phold_event_ns,
         ratio: hop_ns / phold_event_ns,
         ratio_max: if tcp { 3.0 } else { 1.5 },
+        peak_rss_bytes: usage.peak_rss.get(),
     })
 }

@@ -84,14 +84,23 @@ fn what_a_predicted_program_carries_is_recorded_and_drawn() {
     let rows = meikyo().args(["query", "run", "interfaces", "--json"]).current_dir(path).output();
     let rows = String::from_utf8(rows.unwrap().stdout).unwrap();
     let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
-    let sum = |name: &str| rows.iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
-    assert_eq!(
-        sum("in_octets"),
-        sum("out_octets"),
-        "what goes in at one port comes out at another"
-    );
-    // Two readings of each of 8 ports of hosts and of both ends of 4 trunks.
-    assert_eq!(rows.len(), 2 * (8 + 2 * 4));
+    // 8 ports of hosts and both ends of 4 trunks, each read from the beginning to the end.
+    let ports = 8 + 2 * 4;
+    let readings = rows.len() / ports;
+    assert_eq!(rows.len() % ports, 0);
+    assert!((100..=257).contains(&readings), "{readings}");
+    let sum = |row: &[Value], name: &str| -> u64 {
+        row.iter().map(|row| row[name].as_u64().unwrap()).sum()
+    };
+    let last = &rows[rows.len() - ports..];
+    let same = "what goes in at one port comes out at another";
+    assert_eq!(sum(last, "in_octets"), sum(last, "out_octets"), "{same}");
+    // Ranks exchange keys between the iterations' ranking: what all ports have carried grows from
+    // reading to reading, in some of them and not in others.
+    let all: Vec<u64> = rows.chunks(ports).map(|reading| sum(reading, "in_octets")).collect();
+    assert!(all[0] == 0 && all.is_sorted(), "{all:?}");
+    let grows = all.windows(2).filter(|pair| pair[0] < pair[1]).count();
+    assert!((9..readings - 9).contains(&grows), "{grows} of {readings}: {all:?}");
     // 2^23 keys of 4 octets an iteration, of which each rank keeps one eighth; little else.
     let keys = 10 * (1_u64 << 23) * 4 / 8 * 7 / 8;
     let port = rows.iter().filter(|row| row["device"] == "sw1" && row["interface"] == "1/g1");

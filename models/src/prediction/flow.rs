@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use meikyo_units::{Bytes, Nanos, SimTime};
 
+use super::course::Courses;
 use super::network::Network;
 use super::program::{Actor, Heard, Message, Messaging, Step};
 use super::sharing::Congestion;
@@ -33,6 +34,8 @@ pub struct FlowOptions {
     /// For so many streams under way one may end before what it leaves is shared out; 0: none, which
     /// is exact. Streams that begin are given their share at once in any case.
     pub patience: usize,
+    /// Whether it is told what lanes carry over time.
+    pub courses: bool,
 }
 
 /// What came of a run.
@@ -44,6 +47,8 @@ pub struct FlowRun {
     pub spent: Vec<(&'static str, Nanos)>,
     /// For each lane what went over it.
     pub carried: Vec<Bytes>,
+    /// The same over time, if [`FlowOptions::courses`] asks for it.
+    pub courses: Option<Courses>,
     /// Sets of streams that were moved.
     pub sets: u64,
     /// How often rates were worked out.
@@ -157,7 +162,7 @@ pub fn run<A: Actor>(
         queue: BinaryHeap::new(),
         made: 0,
         now: 0,
-        streams: Streams::new(network, options.congestion, options.patience),
+        streams: Streams::new(network, options),
         purposes: BTreeMap::new(),
         mail: Mail::default(),
         spent: Vec::new(),
@@ -351,12 +356,16 @@ impl<A: Actor> Run<'_, A> {
             });
         }
         let time = self.states.iter().filter_map(|state| state.done).max().unwrap_or(0);
+        let time = SimTime::from_nanos(time).since(SimTime::START);
+        let carried = self.streams.carried();
+        let (sets, solutions) = (self.streams.sets(), self.streams.solutions());
         Ok(FlowRun {
-            time: SimTime::from_nanos(time).since(SimTime::START),
+            time,
             spent: self.spent.into_iter().map(|(what, nanos)| (what, Nanos::new(nanos))).collect(),
-            carried: self.streams.carried(),
-            sets: self.streams.sets(),
-            solutions: self.streams.solutions(),
+            carried,
+            courses: self.streams.into_courses().map(|courses| Courses::new(courses, time)),
+            sets,
+            solutions,
         })
     }
 }

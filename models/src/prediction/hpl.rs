@@ -11,14 +11,17 @@
 //!   diagonal block, by a binary tree, then roll around a ring. Tree and ring are in an order that follows from
 //!   how many pivot rows each process owns (`HPL_logsort`), new for every panel.
 //!
-//! A process column is one actor: its processes meet in every row swap. Spread and roll are one
+//! By the flow method a process column is one actor: its processes meet in every row swap. Spread and roll are one
 //! set of streams each; the study that this follows (`docs/prediction.md`) found every single step no more
 //! accurate at eight times the cost. What is left out: the traffic that evens the pieces of the roll
 //! out, the right-hand side's backward substitution (less than 0.1 % of a large run), local copies.
 //! The exchanges of pivots inside of a panel are latency and data of their steps, not streams.
+//!
+//! By the packet method every rank is by itself, and every message is sent ([`Hpl::program`]).
 
 mod column;
 mod distribution;
+mod ranks;
 mod swap;
 
 use meikyo_units::{Bytes, Nanos};
@@ -29,6 +32,9 @@ use crate::completions::count_f64;
 use crate::parameters::choice;
 
 pub use column::Column;
+pub use ranks::TAGS;
+
+use distribution::Dealt;
 
 /// How a panel goes through a process row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +129,14 @@ impl Hpl {
         (0..self.columns)
             .map(|column| Column::new(self, placement, column, rate_bytes_per_s))
             .collect()
+    }
+
+    /// How long a process needs to update so many columns by a panel.
+    fn update_span(&self, rows: Dealt, by: u64, columns: u64) -> Nanos {
+        let size = count_f64(rows.size(by));
+        let product = 2.0 * count_f64(rows.most_from(by + 1)) * size;
+        let triangle = size * size;
+        Nanos::from_secs_f64((product + triangle) * count_f64(columns) / self.flop_per_s)
     }
 
     /// Which columns a column hands a panel to, by how far it is behind the owner.

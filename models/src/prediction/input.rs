@@ -138,6 +138,16 @@ pub struct Input {
     pub seed: u64,
 }
 
+impl Input {
+    /// The same, with what lanes carry over time.
+    #[must_use]
+    pub fn with_courses(mut self) -> Self {
+        self.flow.courses = true;
+        self.packet.courses = true;
+        self
+    }
+}
+
 /// An input with where its values come from.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -385,6 +395,7 @@ fn declare_network(
         messaging,
         congestion: Congestion { streams_max, pause, full_share },
         patience: usize::try_from(patience).expect("32 bits are a count"),
+        courses: false,
     };
     let packet = PacketOptions {
         messaging,
@@ -395,6 +406,7 @@ fn declare_network(
         time_out,
         spoiled_ppm,
         tcp,
+        courses: false,
     };
     (flow, packet)
 }

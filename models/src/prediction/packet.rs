@@ -16,10 +16,16 @@
 //!   acknowledgements that take room on the way back, and time-outs where nothing else finds a loss.
 //!   Its frames wait at the card in the order in which the windows let them go.
 //!
-//! A frame that passes an idle port is one event, one that waits in a queue is two. Not modelled are
-//! addresses that switches have not learned, and frames of the switches' own.
+//! A frame is one event at each switch; that it leaves a queue is none of its own ([`agenda`]), unless the
+//! switch has nothing else to do for as long as a frame takes, or lets a sender go on with it. Without TCP a
+//! host hears of whole messages. At one instant frames arrive in the order of their inputs, then pause frames,
+//! and then frames leave. Not modelled are addresses that switches have not learned, and frames of
+//! the switches' own.
 
+mod agenda;
+mod coming;
 mod connection;
+mod earliest;
 mod host;
 mod known;
 mod port;
@@ -34,6 +40,7 @@ use meikyo_sim::{Context, Lp, LpId, Model, Options, RunError, Scheduler, run_bui
 use meikyo_undo::variants;
 use meikyo_units::{Bytes, Nanos, SimTime};
 
+use super::course::{Course, Courses};
 use super::flow::{Deadlock, Waiting};
 use super::network::Network;
 use super::placement::Placement;
@@ -66,6 +73,8 @@ pub struct PacketOptions {
     pub spoiled_ppm: u32,
     /// TCP, unless frames are sent as fast as the cards can.
     pub tcp: Option<Tcp>,
+    /// Whether it is told what lanes carry over time.
+    pub courses: bool,
 }
 
 /// What came of a run.
@@ -77,6 +86,8 @@ pub struct PacketRun {
     pub spent: Vec<(&'static str, Nanos)>,
     /// For each lane what data went over it; those that were sent again count again.
     pub carried: Vec<Bytes>,
+    /// The same over time, if [`PacketOptions::courses`] asks for it; nothing of lanes within hosts.
+    pub courses: Option<Courses>,
     /// Frames, counted on each lane that they went along.
     pub hops: u64,
     /// Frames that were lost, and sent again.
@@ -204,6 +215,7 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
         time: Nanos::ZERO,
         spent: Vec::new(),
         carried: vec![Bytes::default(); network.lanes().len()],
+        courses: None,
         hops: 0,
         lost: 0,
         stops: 0,
@@ -212,6 +224,7 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
     };
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut stopped = Vec::new();
+    let mut courses = vec![Course::default(); network.lanes().len()];
     let (mut last, mut all_done) = (0, true);
     for device in devices {
         let ports: Vec<_> = match device {
@@ -234,6 +247,9 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
             let lane = usize::try_from(port.lane).expect("32 bits are a place");
             run.carried[lane] = port.carried();
             run.hops += port.frames();
+            if let Some(course) = port.course() {
+                courses[lane].clone_from(course);
+            }
             if port.is_stopped() {
                 stopped.push(network.lane_name(lane));
             }
@@ -248,5 +264,6 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
     let names = shared.names.iter().zip(spent);
     run.spent = names.map(|(name, nanos)| (*name, Nanos::new(nanos))).collect();
     run.time = time;
+    run.courses = shared.options.courses.then(|| Courses::new(courses, time));
     Ok(run)
 }

@@ -1,9 +1,11 @@
 //! The models from outside.
 
 mod chord;
+mod hpl;
 mod metadata;
 mod metadata_rates;
 mod packet;
+mod packet_reference;
 mod packet_tcp;
 mod prediction;
 mod queueing;

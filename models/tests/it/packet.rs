@@ -41,6 +41,7 @@ pub(crate) const PAUSED: PacketOptions = PacketOptions {
     time_out: Nanos::from_millis(200),
     spoiled_ppm: 0,
     tcp: None,
+    courses: false,
 };
 pub(crate) const DROPPING: PacketOptions = PacketOptions { pause: false, ..PAUSED };
 
@@ -171,6 +172,10 @@ fn pause_frames_stop_what_else_a_card_sends() {
     assert!((3 * message / 2..=2 * message).contains(&more), "{more} of {message}");
 }
 
+fn real(count: u64) -> f64 {
+    f64::from(u32::try_from(count).expect("a short run"))
+}
+
 /// Every pair of hosts: what a program of one step can be at most.
 pub(crate) fn all_to_all(hosts: u32, bytes: u64) -> Vec<(u32, u32, u64)> {
     let pairs = (0..hosts).flat_map(|from| (1..hosts).map(move |by| (from, (from + by) % hosts)));
@@ -194,9 +199,29 @@ fn no_method_is_faster_than_what_has_to_be_carried() {
                 messaging: PAUSED.messaging,
                 congestion: Congestion::NONE,
                 patience: 0,
+                courses: true,
             };
             let flow = flow::run(&network, program.actors(&placement), options).unwrap();
-            let packet = run(&network, &messages, PAUSED);
+            let packet = run(&network, &messages, PacketOptions { courses: true, ..PAUSED });
+            for (courses, carried) in
+                [(&flow.courses, &flow.carried), (&packet.courses, &packet.carried)]
+            {
+                let courses = courses.as_ref().unwrap();
+                let lanes = courses.carried.iter().zip(carried).zip(network.lanes());
+                for ((course, carried), lane) in lanes {
+                    assert!(course.is_sorted());
+                    assert_eq!(course.last(), Some(carried));
+                    let whole = lane.bytes_per_s * 1e-9;
+                    let mut before = 0.0;
+                    for (until, octets) in courses.until.iter().zip(course) {
+                        // No lane is faster than its rate, to a frame and a nanosecond.
+                        let most = real(until.get()) * whole + 3000.0;
+                        assert!(real(octets.get()) <= most, "{topology}, {name}");
+                        before = real(octets.get());
+                    }
+                    assert!((before - real(carried.get())).abs() < 0.5);
+                }
+            }
             assert!(least <= flow.time && flow.time <= packet.time, "{topology}, {name}");
             // Both take the same ways.
             assert_eq!(flow.carried, packet.carried, "{topology}, {name}");
@@ -249,7 +274,8 @@ fn a_rank_waits_for_one_message_while_another_one_is_open() {
     let options = rendezvous(PAUSED);
     let packet = packet::run(&network, &program, &placement, options).expect("it ends");
     let messaging = options.messaging;
-    let options = FlowOptions { messaging, congestion: Congestion::NONE, patience: 0 };
+    let congestion = Congestion::NONE;
+    let options = FlowOptions { messaging, congestion, patience: 0, courses: false };
     let flow = flow::run(&network, program.actors(&placement), options).expect("it ends");
     // One after the other.
     assert!(packet.time.get() > 3 * FRAMES * FRAME_NS && flow.time.get() > 3 * FRAMES * FRAME_NS);

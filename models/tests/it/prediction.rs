@@ -3,8 +3,8 @@
 use meikyo_fabric::{Plan, PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 use meikyo_models::prediction::flow::{self, Deadlock, FlowOptions, FlowRun};
 use meikyo_models::prediction::{
-    Actor, Congestion, Heard, Message, Messaging, Network, PredictError, Rates, Settings, Skeleton,
-    Step, Stream, bounds, predict,
+    self, Actor, Congestion, Heard, Message, Messaging, Network, PredictError, Rates, Settings,
+    Skeleton, Step, Stream, bounds, predict,
 };
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
@@ -52,7 +52,7 @@ const WAIT: Step = Step::Wait { what: "wait" };
 
 fn options(congestion: Congestion) -> FlowOptions {
     let messaging = Messaging { latency: Nanos::new(LATENCY), eager_max: Bytes::new(1000) };
-    FlowOptions { messaging, congestion, patience: 0 }
+    FlowOptions { messaging, congestion, patience: 0, courses: false }
 }
 
 /// Rank `n` runs on host `n`.
@@ -213,6 +213,30 @@ fn hpl_is_never_faster_than_its_bounds_and_the_same_again() {
     }
 }
 
+/// Rank by rank all processes do what their columns do, and little more: the same matrix products, and
+/// panels and swaps of the same sizes.
+#[test]
+fn hpl_by_packets_takes_about_as_long_as_by_flow() {
+    let (wiring, plan) = fabric("complete 4", 4);
+    for extra in ["", "look_ahead = 0", "broadcast = \"2ring\"", "grid_order = \"column-major\""] {
+        let text = format!("n = 3_000\nnb = 100\np = 4\nq = 4\nmflop_per_s = 500\n{extra}\n");
+        let of = |method: &str| {
+            let text = format!("{text}method = \"{method}\"");
+            predict(&wiring, &plan, &settings(&text).input()).unwrap()
+        };
+        let [flow, packet] = ["flow", "packet"].map(of);
+        let ratio = packet.time.as_secs_f64() / flow.time.as_secs_f64();
+        assert!((0.9..1.3).contains(&ratio), "{extra}: {ratio}\n{flow:?}\n{packet:?}");
+        assert!(packet.time >= packet.bounds.least(), "{extra}");
+        let octets = |predicted: &prediction::Prediction| {
+            predicted.carried.iter().map(|(_, bytes)| bytes.get()).sum::<u64>()
+        };
+        // Pivots are exchanged, pieces made equal, and the solution found, which the other leaves out.
+        let [flow, packet] = [octets(&flow), octets(&packet)];
+        assert!(flow < packet && packet < flow * 3 / 2, "{extra}: {flow}, {packet}");
+    }
+}
+
 /// On links without delay and with much more room than is wanted, 32 processes take what the one with
 /// the most to compute takes, but for the panels, which the look-ahead hides.
 #[test]
@@ -236,6 +260,9 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
         memory,
         "the matrix of 80000800kB is larger than the memory of 4 hosts with 16GB each"
     );
+    let messages =
+        refused("p = 2\nq = 2\nn = 20_000_000\nnb = 200\nmethod = \"packet\"").to_string();
+    assert!(messages.contains("more than 20 million"), "{messages}");
     let error =
         Settings::parse(Skeleton::Hpl, "nn = 3\np = 0\n", "machine.toml").unwrap_err().to_string();
     assert!(error.contains("machine.toml:1: nn: unknown key"), "{error}");

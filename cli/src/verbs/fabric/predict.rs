@@ -36,7 +36,7 @@ pub(super) struct PredictArgs {
     /// defaults of all keys]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Method of calculation, flow or packet; HPL knows flow only [default: flow for hpl, else packet]
+    /// Method of calculation, flow or packet [default: packet for a NAS benchmark, else flow]
     #[arg(long)]
     method: Option<String>,
     /// Class of a NAS benchmark, from a to d
@@ -64,8 +64,8 @@ pub(super) struct PredictArgs {
     /// Cables per link of these, as 1..6
     #[arg(long, value_name = "RANGE", default_value = "1..1", value_parser = cables, requires = "compare")]
     cables: RangeInclusive<u16>,
-    /// Also write what the ports of the switches carry on this fabric into a recording of kind simulated,
-    /// which `meikyo serve --cluster` shows on the fabric
+    /// Also write what the ports of the switches carry on this fabric over time into a recording of kind
+    /// simulated, which `meikyo serve --cluster` shows on the fabric
     #[arg(long, value_name = "RECORDING")]
     out: Option<PathBuf>,
     /// Draw the rates of these over the cables per link into this file, as SVG
@@ -118,9 +118,13 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
     let (_, Described { wiring, options }) = super::described(&args.input)?;
     let settings = settings(args)?;
     let own_plan = plan(&wiring, &options).map_err(super::unplannable)?;
-    let own = prediction::predict(&wiring, &own_plan, &settings.input()).map_err(|error| {
+    let input = settings.input();
+    let input = if args.out.is_some() { input.with_courses() } else { input };
+    let own = prediction::predict(&wiring, &own_plan, &input).map_err(|error| {
         let hint = match error {
-            PredictError::ByPackets => "leave `--method packet` out",
+            PredictError::TooManyMessages { .. } => {
+                "choose a smaller --n, or leave `--method packet` out"
+            }
             PredictError::Ranks(_) => "choose another number with `--ranks`",
             PredictError::Placement(_) if *settings.skeleton() != Skeleton::Hpl => {
                 "fewer `--ranks`, or `--set slots=2`, would change that"

@@ -1,8 +1,11 @@
 //! The streams that are under way, their rates, and when the next of them ends.
 
+use meikyo_undo::Forget;
 use meikyo_units::{Bytes, Nanos};
 
+use super::FlowOptions;
 use crate::completions::count_f64;
+use crate::prediction::course::Course;
 use crate::prediction::network::{LanePlace, Network};
 use crate::prediction::program::Stream;
 use crate::prediction::sharing::{Congestion, Sharing, Way};
@@ -15,6 +18,8 @@ struct Active {
     bytes_left: f64,
     bytes_per_s: f64,
     ends: u64,
+    /// What of it the courses of its lanes do not have yet.
+    untold: u64,
 }
 
 #[derive(Debug)]
@@ -32,6 +37,8 @@ pub(super) struct Streams<'a> {
     /// Ways of streams that ended, to be used again.
     spare: Vec<Way>,
     carried: Vec<Bytes>,
+    /// For each lane what it carries over time, if that is asked for.
+    courses: Option<Vec<Course>>,
     sharing: Sharing,
     rates: Vec<f64>,
     /// The instant for which `bytes_left` holds.
@@ -43,7 +50,8 @@ pub(super) struct Streams<'a> {
 }
 
 impl<'a> Streams<'a> {
-    pub(super) fn new(network: &'a Network, congestion: Congestion, patience: usize) -> Self {
+    pub(super) fn new(network: &'a Network, options: FlowOptions) -> Self {
+        let FlowOptions { congestion, patience, courses, .. } = options;
         let lanes = network.lanes();
         let congests =
             |place: LanePlace| matches!(place, LanePlace::Cable { .. } | LanePlace::ToHost { .. });
@@ -58,6 +66,7 @@ impl<'a> Streams<'a> {
             active: Vec::new(),
             spare: Vec::new(),
             carried: vec![Bytes::default(); lanes.len()],
+            courses: courses.then(|| vec![Course::default(); lanes.len()]),
             sharing: Sharing::default(),
             rates: Vec::new(),
             as_of: 0,
@@ -85,8 +94,10 @@ impl<'a> Streams<'a> {
             for &lane in &way {
                 self.carried[lane] = Bytes::new(self.carried[lane].get() + stream.bytes.get());
             }
-            let bytes_left = count_f64(stream.bytes.get());
-            self.active.push(Active { way, set, bytes_left, bytes_per_s: 0.0, ends: u64::MAX });
+            let untold = stream.bytes.get();
+            let bytes_left = count_f64(untold);
+            let (bytes_per_s, ends) = (0.0, u64::MAX);
+            self.active.push(Active { way, set, bytes_left, bytes_per_s, ends, untold });
             self.open[set] += 1;
             self.begun = true;
         }
@@ -114,6 +125,9 @@ impl<'a> Streams<'a> {
             }
             // The order of those that are left is part of the result, as far as rounding is.
             let mut stream = self.active.remove(at);
+            if let Some(courses) = &mut self.courses {
+                stream.tell(courses, [now.saturating_sub(1), now], 0);
+            }
             stream.way.clear();
             self.spare.push(stream.way);
             self.freed += 1;
@@ -157,6 +171,9 @@ impl<'a> Streams<'a> {
         if now > self.as_of {
             for stream in &mut self.active {
                 stream.bytes_left = (stream.bytes_left - stream.bytes_per_s * span_s).max(0.0);
+                if let Some(courses) = &mut self.courses {
+                    stream.tell(courses, [self.as_of, now], rounded(stream.bytes_left));
+                }
             }
             self.as_of = now;
         }
@@ -166,6 +183,10 @@ impl<'a> Streams<'a> {
         self.carried.clone()
     }
 
+    pub(super) fn into_courses(self) -> Option<Vec<Course>> {
+        self.courses
+    }
+
     pub(super) fn sets(&self) -> u64 {
         u64::try_from(self.prepared.len()).expect("a count fits in 64 bits")
     }
@@ -173,4 +194,26 @@ impl<'a> Streams<'a> {
     pub(super) fn solutions(&self) -> u64 {
         self.solutions
     }
+}
+
+impl Active {
+    /// Tells its lanes what went over them in a span at whose end so much is left.
+    fn tell(&mut self, courses: &mut [Course], span: [u64; 2], left: u64) {
+        let gone = self.untold.saturating_sub(left);
+        if gone > 0 {
+            self.untold -= gone;
+            for &lane in &self.way {
+                courses[lane].add_evenly(span, gone, &mut Forget);
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "octets that are left, which are not negative; `as` saturates"
+)]
+fn rounded(bytes: f64) -> u64 {
+    bytes.round() as u64
 }

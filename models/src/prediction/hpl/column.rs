@@ -11,12 +11,12 @@ use crate::completions::count_f64;
 use crate::prediction::placement::Placement;
 use crate::prediction::program::{Actor, Heard, Message, Step, Stream};
 
-const FACTORISE: &str = "factorise panels";
-const UPDATE: &str = "update the matrix";
-const SPREAD: &str = "row swap: spread";
-const ROLL: &str = "row swap: roll";
-const RECEIVE: &str = "wait for a panel";
-const SEND: &str = "hand a panel on";
+pub(super) const FACTORISE: &str = "factorise panels";
+pub(super) const UPDATE: &str = "update the matrix";
+pub(super) const SPREAD: &str = "row swap: spread";
+pub(super) const ROLL: &str = "row swap: roll";
+pub(super) const RECEIVE: &str = "wait for a panel";
+pub(super) const SEND: &str = "hand a panel on";
 
 /// The actor of one process column.
 #[derive(Debug)]
@@ -188,26 +188,13 @@ impl<'a> Column<'a> {
 
     fn factorise(&mut self, panel: u64) {
         let size = self.rows.size(panel);
-        let rows = self.most_rows(panel);
+        let rows = self.rows.most_from(panel);
         let flop = count_f64(size) * count_f64(size) * count_f64(rows);
         let work = flop / (self.hpl.flop_per_s * self.hpl.panel_share);
         let exchanges = size * log2_up(self.hpl.rows);
         let exchange = self.hpl.latency + self.pivot_step;
         let span = Nanos::from_secs_f64(work) + Nanos::new(exchanges * exchange.get());
         self.tasks.push_back(Task::Do(Step::Compute { span, what: FACTORISE }));
-    }
-
-    /// The rows from a block on of the process that has most of them.
-    fn most_rows(&self, block: u64) -> u64 {
-        let rows = (0..self.rows.processes).map(|process| self.rows.rows_from(block, process));
-        rows.max().unwrap_or(0)
-    }
-
-    fn update_span(&self, by: u64, columns: u64) -> Nanos {
-        let size = count_f64(self.rows.size(by));
-        let product = 2.0 * count_f64(self.most_rows(by + 1)) * size;
-        let triangle = size * size;
-        Nanos::from_secs_f64((product + triangle) * count_f64(columns) / self.hpl.flop_per_s)
     }
 
     /// Puts before all other tasks that a panel is received and handed on.
@@ -249,7 +236,8 @@ impl<'a> Column<'a> {
         let piece = if self.handed_on { columns } else { columns.min(self.hpl.block) };
         self.tasks.push_front(Task::Update { by, columns: columns - piece, awaited });
         self.tasks.push_front(Task::Probe { panel: awaited });
-        Some(Step::Compute { span: self.update_span(by, piece), what: UPDATE })
+        let span = self.hpl.update_span(self.rows, by, piece);
+        Some(Step::Compute { span, what: UPDATE })
     }
 }
 
@@ -300,10 +288,10 @@ fn log2_up(processes: usize) -> u64 {
     u64::from(processes.next_power_of_two().trailing_zeros())
 }
 
-fn wide(count: usize) -> u64 {
+pub(super) fn wide(count: usize) -> u64 {
     u64::try_from(count).expect("a count fits in 64 bits")
 }
 
-fn narrow(place: u64) -> usize {
+pub(super) fn narrow(place: u64) -> usize {
     usize::try_from(place).expect("it is below a place")
 }

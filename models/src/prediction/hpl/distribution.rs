@@ -24,6 +24,23 @@ impl Dealt {
         count * self.block - if owns_last { short } else { 0 }
     }
 
+    /// As [`Dealt::rows_from`], of the process that has most of them.
+    pub(super) fn most_from(self, first: u64) -> u64 {
+        (0..self.processes).map(|process| self.rows_from(first, process)).max().unwrap_or(0)
+    }
+
+    /// How many of the first `end` rows a process owns.
+    pub(super) fn rows_below(self, end: u64, process: u64) -> u64 {
+        let part = if end / self.block % self.processes == process { end % self.block } else { 0 };
+        let whole = end / self.block;
+        (whole + self.processes - 1 - process) / self.processes * self.block + part
+    }
+
+    /// The process that owns a row.
+    pub(super) fn owner(self, row: u64) -> usize {
+        usize::try_from(row / self.block % self.processes).expect("it is below a count")
+    }
+
     /// The size of a block.
     pub(super) fn size(self, block: u64) -> u64 {
         self.block.min(self.order - block * self.block)
@@ -43,6 +60,9 @@ mod tests {
                     let rows =
                         (first * block..order).filter(|row| row / block % processes == process);
                     assert_eq!(dealt.rows_from(first, process), rows.count() as u64);
+                    let end = first * block + process % block;
+                    let rows = (0..end).filter(|&row| dealt.owner(row) as u64 == process);
+                    assert_eq!(dealt.rows_below(end, process), rows.count() as u64);
                 }
             }
         }

@@ -15,7 +15,7 @@ use meikyo_sim::Context;
 use meikyo_undo::fields;
 
 use super::known::Shared;
-use super::signal::{Awaited, Frame, Kind, Name, Signal};
+use super::signal::{Awaited, Frame, Kind, Signal};
 use super::tcp::Tcp;
 use receiver::Receiver;
 use sender::Sender;
@@ -23,23 +23,30 @@ use sender::Sender;
 /// One end of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct End {
-    /// The way of what it sends.
+    /// The way of what it sends, and its first hop.
     way: u32,
+    first: u32,
     sender: Sender,
     receiver: Receiver,
 }
 fields!(End { sender, receiver });
 
 impl End {
-    pub(super) fn new(way: u32, number: u32, tcp: Tcp) -> Self {
-        Self { way, sender: Sender::new(number, way, tcp), receiver: Receiver::new(number) }
+    pub(super) fn new(way: u32, first: u32, number: u32, tcp: Tcp) -> Self {
+        let sender = Sender::new(number, [way, first], tcp);
+        Self { way, first, sender, receiver: Receiver::new(number) }
     }
 
-    /// A message, or what is said about one, is to be sent.
+    /// The way of what it receives: the opposite one, whose number differs by its lowest bit.
+    pub(super) fn way_back(&self) -> u32 {
+        self.way ^ 1
+    }
+
+    /// A message, or what is said about one, is to be sent: its tag and number, and how many data.
     pub(super) fn push(
         &mut self,
         shared: &Shared,
-        message: (Name, Kind, u64),
+        message: ([u32; 2], Kind, u64),
         context: &mut impl Context<Signal>,
     ) {
         self.sender.push(shared, message, context);
@@ -53,7 +60,7 @@ impl End {
         frame: &Frame,
         context: &mut impl Context<Signal>,
     ) -> bool {
-        let told = (frame.arrived, frame.run);
+        let told = (frame.arrived, frame.run());
         self.sender.acknowledged(shared, told, context);
         frame.kind != Kind::Acknowledgement && self.receiver.accept(frame, context)
     }
@@ -86,7 +93,7 @@ impl End {
         if data.is_none() && !self.receiver.is_due() {
             return None;
         }
-        let alone = || Frame::without_data(Name::default(), Kind::Acknowledgement, self.way);
+        let alone = || Frame::without_data(self.first, [0, 0], Kind::Acknowledgement);
         let mut frame = data.unwrap_or_else(alone);
         self.receiver.acknowledge(&mut frame, context);
         Some(frame)

@@ -6,8 +6,9 @@ use meikyo_sim::Context;
 use meikyo_undo::{Cell, Deque, List, Map, fields};
 use meikyo_units::{Bytes, Nanos};
 
+use super::agenda::Agenda;
 use super::connection::End;
-use super::known::{PAYLOAD, Shared};
+use super::known::{PAYLOAD, Shared, frames};
 use super::port::Port;
 use super::signal::{Frame, Kind, Name, Signal};
 use crate::prediction::flow::Waiting;
@@ -81,6 +82,7 @@ pub(super) struct Host {
     shared: Arc<Shared>,
     ranks: Vec<Rank>,
     pub(super) cards: Vec<Card>,
+    agenda: Agenda,
     /// When the memory is free for the next message between its ranks.
     memory_free_at: Cell<u64>,
     pub(super) within: Cell<u64>,
@@ -97,12 +99,11 @@ pub(super) struct Host {
     offered: Map<Name, Offered>,
     /// Messages that were asked for and have not left, with their numbers among those of their rank.
     leaving: Map<Name, u64>,
-    /// Data that have come of messages in several frames.
-    come: Map<Name, u64>,
 }
 fields!(Host {
     ranks,
     cards,
+    agenda,
     memory_free_at,
     within,
     ends,
@@ -110,8 +111,7 @@ fields!(Host {
     sent,
     asked,
     offered,
-    leaving,
-    come
+    leaving
 });
 
 impl Host {
@@ -128,7 +128,7 @@ impl Host {
                 within_lane = lane;
                 continue;
             }
-            let port = Port::new(number(lane), number(cards.len()), shared.lp(to));
+            let port = Port::new(number(lane), shared.lp(to), &shared);
             cards.push(Card { port, outgoing: Deque::default() });
         }
         let names = shared.names.len();
@@ -147,11 +147,16 @@ impl Host {
         });
         let tcp = shared.options.tcp;
         let ways = shared.ways.of_host(place).iter().enumerate();
-        let ends = ways.filter_map(|(at, way)| Some(End::new(*way, number(at), tcp?))).collect();
+        let end = |(at, way): (usize, &u32)| {
+            let first = shared.ways.get(*way).first;
+            tcp.map(|tcp| End::new(*way, first, number(at), tcp))
+        };
+        let ends = ways.filter_map(end).collect();
         Self {
             ranks: ranks.collect(),
             ends,
             shared,
+            agenda: Agenda::new(cards.len()),
             cards,
             memory_free_at: Cell::default(),
             within: Cell::default(),
@@ -161,7 +166,6 @@ impl Host {
             asked: Map::default(),
             offered: Map::default(),
             leaving: Map::default(),
-            come: Map::default(),
         }
     }
 
@@ -197,32 +201,31 @@ impl Host {
         for at in 0..self.ranks.len() {
             self.drive(at, context);
         }
+        self.agenda.arm(&Signal::Look, context);
     }
 
     pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
+        let now = context.now().as_nanos();
+        while let Some((card, start)) = self.agenda.overdue(now, &signal) {
+            self.serve(card, start, context);
+        }
         match signal {
-            Signal::Frame { frame, .. } if self.shared.options.tcp.is_some() => {
-                self.segment(&frame, context);
-            }
-            Signal::Frame { frame, .. } => self.arrived(&frame, context),
+            Signal::Frame { frame } => self.segment(&frame, context),
+            Signal::Look => {}
             Signal::Due { end, awaited } => {
                 let at = rank(end);
                 self.ends[at].on_due(&self.shared, awaited, context);
                 self.transmit(at, context);
             }
-            Signal::Free { port } => {
+            Signal::Pause { port, stop } => {
                 let card = rank(port);
-                self.cards[card].port.disarm(context);
-                self.serve(card, context);
+                self.cards[card].port.stop(stop, context);
+                self.plan(card, now, context);
             }
-            Signal::Pause { lane, stop } => {
-                let card = &mut self.cards[rank(self.shared.port_of_lane[rank(lane)])];
-                card.port.stop(stop, context);
-                if !stop && !card.outgoing.is_empty() {
-                    card.port.arm(context);
-                }
+            Signal::Lost { hop, tag, number, frames, payload, kind } => {
+                let frame = Frame::without_data(hop, [tag, number], kind);
+                self.put(Outgoing::Frame(Frame { frames, payload, ..frame }), hop, context);
             }
-            Signal::Lost { frame } => self.put(Outgoing::Frame(frame), &frame, context),
             Signal::Computed { rank } => {
                 let at = self.place(rank);
                 self.drive(at, context);
@@ -233,6 +236,7 @@ impl Host {
             }
             Signal::Told { name, kind } => self.told(name, kind, context),
         }
+        self.agenda.arm(&signal, context);
     }
 
     fn place(&self, number: u32) -> usize {
@@ -320,14 +324,16 @@ impl Host {
         bytes: u64,
         context: &mut impl Context<Signal>,
     ) {
-        let frame = self.shared.frame(name, kind, bytes);
-        let way = self.shared.ways.get(frame.way);
+        let way = *self.shared.ways.get(self.shared.way(name, kind));
         if way.hosts[0] != way.hosts[1] {
+            let numbers = [name.tag, name.number];
             if self.shared.options.tcp.is_none() {
-                self.put(Outgoing::Message { frame, left: bytes }, &frame, context);
+                let frame = Frame::without_data(way.first, numbers, kind);
+                let frame = Frame { frames: frames(bytes), ..frame };
+                self.put(Outgoing::Message { frame, left: bytes }, way.first, context);
             } else {
                 let at = rank(way.end);
-                self.ends[at].push(&self.shared, (name, kind, bytes), context);
+                self.ends[at].push(&self.shared, (numbers, kind, bytes), context);
                 self.transmit(at, context);
             }
             return;
@@ -348,86 +354,86 @@ impl Host {
         context.send(context.me(), wait + latency, Signal::Told { name, kind });
     }
 
-    /// Queues something at the card that `frame` goes by.
-    fn put(&mut self, outgoing: Outgoing, frame: &Frame, context: &mut impl Context<Signal>) {
-        let lane = self.shared.next_lane(frame);
-        let card = rank(self.shared.port_of_lane[lane]);
-        self.cards[card].outgoing.push_back(context, outgoing);
-        if self.cards[card].port.ready(context.now().as_nanos()) {
-            self.serve(card, context);
-        } else {
-            self.cards[card].port.arm(context);
+    /// Queues something at the card that its first hop begins at.
+    fn put(&mut self, outgoing: Outgoing, hop: u32, context: &mut impl Context<Signal>) {
+        let at = self.shared.ways.port(hop);
+        let now = context.now().as_nanos();
+        let card = &mut self.cards[at];
+        let first = card.outgoing.is_empty();
+        card.outgoing.push_back(context, outgoing);
+        if first && card.port.ready(now) {
+            self.serve(at, now, context);
+        } else if first {
+            self.plan(at, now, context);
         }
     }
 
-    /// Sends the next frame of a card: one of each message in turn.
-    fn serve(&mut self, card: usize, context: &mut impl Context<Signal>) {
-        let card = &mut self.cards[card];
-        if !card.port.ready(context.now().as_nanos()) {
-            return;
-        }
-        match card.outgoing.pop_front(context) {
-            None => return,
-            Some(Outgoing::Frame(frame)) => card.port.send(&self.shared, frame, context),
-            Some(Outgoing::Message { frame, left }) => {
-                // Saturates: a frame carries no more than `PAYLOAD`, however much is left.
-                let payload = u16::try_from(left).unwrap_or(u16::MAX).min(PAYLOAD);
-                card.port.send(&self.shared, Frame { payload, ..frame }, context);
+    /// Sends the next frame of a card from `start` on: one of each message in turn.
+    fn serve(&mut self, at: usize, start: u64, context: &mut impl Context<Signal>) {
+        let card = &mut self.cards[at];
+        match card.outgoing.pop_front(context).expect("the agenda knows who waits") {
+            Outgoing::Frame(frame) => card.port.send(&self.shared, frame, start, context),
+            Outgoing::Message { frame, left } => {
+                let payload = payload(left);
+                card.port.send(&self.shared, Frame { payload, ..frame }, start, context);
                 let left = left - u64::from(payload);
                 if left > 0 {
                     card.outgoing.push_back(context, Outgoing::Message { frame, left });
                 } else if frame.kind == Kind::Requested {
                     let wait = card.port.free_at() - context.now().as_nanos();
-                    let signal = Signal::Left { name: frame.name };
-                    context.send(context.me(), Nanos::new(wait), signal);
+                    let way = self.shared.ways.of_hop(frame.hop);
+                    let name = self.shared.name(way, [frame.tag, frame.number], frame.kind);
+                    context.send(context.me(), Nanos::new(wait), Signal::Left { name });
                 }
             }
         }
-        if !card.outgoing.is_empty() {
-            card.port.arm(context);
+        self.plan(at, start, context);
+    }
+
+    /// Plans when the next frame of a card leaves, not before `earliest`.
+    fn plan(&mut self, at: usize, earliest: u64, context: &mut impl Context<Signal>) {
+        let Card { port, outgoing } = &self.cards[at];
+        match outgoing.front() {
+            Some(outgoing) if !port.is_stopped() => {
+                let start = port.free_at().max(earliest);
+                let payload = match outgoing {
+                    Outgoing::Frame(frame) => frame.payload,
+                    Outgoing::Message { left, .. } => payload(*left),
+                };
+                let span = self.shared.span(self.shared.octets(payload));
+                self.agenda.plan(at, start, start + span.get(), context);
+            }
+            _ => self.agenda.forget(at, context),
         }
     }
 
     /// Sends what an end of a connection may send.
     fn transmit(&mut self, at: usize, context: &mut impl Context<Signal>) {
         while let Some(frame) = self.ends[at].next(&self.shared, context) {
-            self.put(Outgoing::Frame(frame), &frame, context);
+            self.put(Outgoing::Frame(frame), frame.hop, context);
         }
     }
 
-    /// A frame of TCP has arrived.
+    /// A frame of TCP has arrived. Others have been counted by the last switch.
     fn segment(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
-        // The other direction differs by the lowest bit.
-        let at = rank(self.shared.ways.get(frame.way ^ 1).end);
+        let at = self.shared.ways.received(frame.hop);
         if self.ends[at].arrived(&self.shared, frame, context) {
-            self.in_turn(frame, context);
+            self.in_turn(at, frame, context);
             while let Some(next) = self.ends[at].next_arrived(context) {
-                self.in_turn(&next, context);
+                self.in_turn(at, &next, context);
             }
         }
         self.transmit(at, context);
     }
 
     /// A segment of TCP is the next one of its connection.
-    fn in_turn(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
+    fn in_turn(&mut self, at: usize, frame: &Frame, context: &mut impl Context<Signal>) {
         if frame.kind != Kind::Part {
-            let signal = Signal::Told { name: frame.name, kind: frame.kind };
+            let numbers = [frame.tag, frame.number];
+            let name = self.shared.name(self.ends[at].way_back(), numbers, frame.kind);
+            let signal = Signal::Told { name, kind: frame.kind };
             context.send(context.me(), self.shared.options.messaging.latency, signal);
         }
-    }
-
-    fn arrived(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
-        let payload = u64::from(frame.payload);
-        if frame.total > payload {
-            let come = self.come.get(&frame.name).copied().unwrap_or(0) + payload;
-            if come < frame.total {
-                self.come.insert(context, frame.name, come);
-                return;
-            }
-            self.come.remove(context, &frame.name);
-        }
-        let signal = Signal::Told { name: frame.name, kind: frame.kind };
-        context.send(context.me(), self.shared.options.messaging.latency, signal);
     }
 
     /// The library has a message, or hears of one.
@@ -496,6 +502,12 @@ impl Rank {
         let sum = self.spent.as_slice()[what] + nanos;
         self.spent.set(context, what, sum);
     }
+}
+
+/// How many of so many data the next frame carries.
+fn payload(left: u64) -> u16 {
+    // Saturates: a frame carries no more than `PAYLOAD`, however much is left.
+    u16::try_from(left).unwrap_or(u16::MAX).min(PAYLOAD)
 }
 
 /// Where a name stands among those of the program.

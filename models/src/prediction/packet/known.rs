@@ -4,8 +4,8 @@ use meikyo_sim::LpId;
 use meikyo_units::{Bytes, Nanos};
 
 use super::PacketOptions;
-use super::signal::{Frame, Kind, Name};
-use super::ways::Ways;
+use super::signal::{Kind, Name};
+use super::ways::{LanePorts, Ways};
 use crate::completions::count_f64;
 use crate::prediction::network::{LaneEnd, LanePlace, Network};
 use crate::prediction::placement::Placement;
@@ -26,14 +26,14 @@ pub(super) struct Shared {
     /// The host of each rank.
     pub(super) hosts: Vec<usize>,
     pub(super) ways: Ways,
-    /// For each lane, its place among the ports of its sender.
-    pub(super) port_of_lane: Vec<u32>,
-    /// For each lane, its place among the inputs of its receiver.
-    pub(super) input_of_lane: Vec<u32>,
+    /// For each lane, what its ends know it by. The memory of a host has no ends.
+    pub(super) lane_ports: Vec<LanePorts>,
     /// What of a full frame is no data, preamble and gap included.
     overhead: u64,
     /// What an octet takes on a cable.
     octet_ps: u64,
+    /// What a full frame takes on a cable, in octets.
+    pub(super) full_octets: u64,
     /// What an octet takes within a host.
     within_ps: u64,
     /// Input octets from which on its sender is stopped, and up to which it goes on.
@@ -58,44 +58,44 @@ impl Shared {
         let lanes = 0..network.lanes().len();
         let mut ports = Numbers::default();
         let mut inputs = Numbers::default();
-        let mut port_of_lane = Vec::new();
-        let mut input_of_lane = Vec::new();
-        for lane in lanes {
+        let lane_ports = lanes.map(|lane| {
             let [from, to] = network.ends(lane);
-            let within = matches!(network.lanes()[lane].place, LanePlace::Within { .. });
-            port_of_lane.push(if within { u32::MAX } else { ports.next(from) });
-            input_of_lane.push(if within { u32::MAX } else { inputs.next(to) });
-        }
+            match network.lanes()[lane].place {
+                LanePlace::Within { .. } => LanePorts { port: u16::MAX, input: u16::MAX },
+                _ => LanePorts { port: ports.next(from), input: inputs.next(to) },
+            }
+        });
+        let lane_ports: Vec<LanePorts> = lane_ports.collect();
         let octet_ps = octet_ps(network.cable_rate());
         let overhead = f64::from(PAYLOAD) * (1.0 / network.rates().payload_share - 1.0);
         let overhead = Nanos::from_secs_f64(overhead / 1e9).get();
         // What still comes after a queue asked its sender to stop: what is under way in both
         // directions, the frame that is being sent, and one that had begun to arrive.
         let round_ns = 2 * options.hop_delay.get() + FRAME_MIN * octet_ps / 1000;
-        let full = u64::from(PAYLOAD) + overhead;
-        let room = round_ns * 1000 / octet_ps.max(1) + 3 * full;
+        let full_octets = u64::from(PAYLOAD) + overhead;
+        let room = round_ns * 1000 / octet_ps.max(1) + 3 * full_octets;
         let stop_at = options.port_buffer.get().saturating_sub(room);
         let hosts: Vec<_> = (0..program.ranks()).map(|rank| placement.host(rank)).collect();
         Self {
             names: program.names(),
-            ways: Ways::new(&network, &program, &hosts),
+            ways: Ways::new(&network, &program, &hosts, &lane_ports, options.tcp.is_some()),
             hosts,
             within_ps: self::octet_ps(network.rates().within_host),
             network,
             program,
             options,
-            port_of_lane,
-            input_of_lane,
+            lane_ports,
             overhead,
             octet_ps,
+            full_octets,
             stop_at,
-            go_at: stop_at.saturating_sub(2 * full),
+            go_at: stop_at.saturating_sub(2 * full_octets),
         }
     }
 
-    /// What a frame takes on a cable, in octets.
-    pub(super) fn octets(&self, frame: &Frame) -> u64 {
-        (u64::from(frame.payload) + self.overhead).max(FRAME_MIN)
+    /// What a frame with so many data takes on a cable, in octets.
+    pub(super) fn octets(&self, payload: u16) -> u64 {
+        (u64::from(payload) + self.overhead).max(FRAME_MIN)
     }
 
     /// How long it takes.
@@ -121,30 +121,39 @@ impl Shared {
         }
     }
 
-    /// The lane that a frame goes along next. It is not where it was sent to.
-    pub(super) fn next_lane(&self, frame: &Frame) -> usize {
-        self.ways.lane(frame.way, frame.step)
+    /// By which of the program's ways goes what is sent for a message; see [`Kind`].
+    pub(super) fn way(&self, name: Name, kind: Kind) -> u32 {
+        match kind {
+            Kind::Request => self.ways.between(name.to, name.from),
+            _ => self.ways.between(name.from, name.to),
+        }
     }
 
-    /// A first frame without data, of a message of `total`.
-    pub(super) fn frame(&self, name: Name, kind: Kind, total: u64) -> Frame {
-        let (from, to) = match kind {
-            Kind::Request => (name.to, name.from),
-            _ => (name.from, name.to),
-        };
-        Frame { total, ..Frame::without_data(name, kind, self.ways.between(from, to)) }
+    /// The message that is sent by a way, or that is spoken of.
+    pub(super) fn name(&self, way: u32, [tag, number]: [u32; 2], kind: Kind) -> Name {
+        let [from, to] = self.ways.get(way).ranks;
+        match kind {
+            Kind::Request => Name { to: from, from: to, tag, number },
+            _ => Name { to, from, tag, number },
+        }
     }
+}
+
+/// How many frames so many data are, at most the largest number.
+pub(super) fn frames(data: u64) -> u32 {
+    // Saturates: beyond 6 TB.
+    u32::try_from(data.div_ceil(u64::from(PAYLOAD)).max(1)).unwrap_or(u32::MAX)
 }
 
 /// Numbers from 0 for each end.
 #[derive(Default)]
 struct Numbers {
-    hosts: Vec<u32>,
-    switches: Vec<u32>,
+    hosts: Vec<u16>,
+    switches: Vec<u16>,
 }
 
 impl Numbers {
-    fn next(&mut self, end: LaneEnd) -> u32 {
+    fn next(&mut self, end: LaneEnd) -> u16 {
         let (numbers, at) = match end {
             LaneEnd::Host(at) => (&mut self.hosts, at),
             LaneEnd::Switch(at) => (&mut self.switches, at),

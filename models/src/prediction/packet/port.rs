@@ -1,42 +1,39 @@
 //! The sending side of a cable: at a card of a host or at a port of a switch.
 
 use meikyo_sim::{Context, LpId};
-use meikyo_undo::{Cell, fields};
-use meikyo_units::Bytes;
+use meikyo_undo::{Cell, Log, fields};
+use meikyo_units::{Bytes, Nanos};
 
 use super::known::Shared;
 use super::signal::{Frame, Signal};
+use crate::prediction::course::Course;
 
 /// What sends frames on a lane, one after the other, unless it is stopped.
 ///
-/// It keeps no frames: who owns it does, and asks [`Port::ready`] before it hands one over. While there
-/// are more, it has an event at the end of each frame ([`Port::arm`]); a port with nothing to send has
-/// none.
+/// It keeps no frames: who owns it does, and asks [`Port::ready`] before it hands one over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Port {
     /// By its place in the network.
     pub(super) lane: u32,
-    /// By its place in its device.
-    number: u32,
     receiver: LpId,
     /// When the frame that is being sent ends.
     free_at: Cell<u64>,
-    armed: Cell<bool>,
     stopped: Cell<bool>,
     carried: Cell<u64>,
     /// Frames sent, whatever is in them.
     frames: Cell<u64>,
+    /// What it sends over time, if that is asked for.
+    course: Option<Course>,
 }
-fields!(Port { free_at, armed, stopped, carried, frames });
+fields!(Port { free_at, stopped, carried, frames, course });
 
 impl Port {
-    pub(super) fn new(lane: u32, number: u32, receiver: LpId) -> Self {
+    pub(super) fn new(lane: u32, receiver: LpId, shared: &Shared) -> Self {
         Self {
+            course: shared.options.courses.then(Course::default),
             lane,
-            number,
             receiver,
             free_at: Cell::default(),
-            armed: Cell::default(),
             stopped: Cell::default(),
             carried: Cell::default(),
             frames: Cell::default(),
@@ -45,12 +42,17 @@ impl Port {
 
     /// Whether a frame may be sent at this instant.
     pub(super) fn ready(&self, now: u64) -> bool {
-        !self.armed.get() && !self.stopped.get() && self.free_at.get() <= now
+        !self.stopped.get() && self.free_at.get() <= now
     }
 
     /// When it has sent what it is sending.
     pub(super) fn free_at(&self) -> u64 {
         self.free_at.get()
+    }
+
+    /// Who receives what it sends.
+    pub(super) fn receiver(&self) -> LpId {
+        self.receiver
     }
 
     /// Data that it has sent.
@@ -62,44 +64,49 @@ impl Port {
         self.frames.get()
     }
 
+    /// What it has sent over time, if that was asked for.
+    pub(super) fn course(&self) -> Option<&Course> {
+        self.course.as_ref()
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.get()
     }
 
-    /// Sends a frame, which [`Port::ready`] permits.
+    /// Sends a frame from `start` on. An event may be up to the frame's own time later than that.
     pub(super) fn send(
         &mut self,
         shared: &Shared,
         frame: Frame,
+        start: u64,
         context: &mut impl Context<Signal>,
     ) {
-        let span = shared.span(shared.octets(&frame));
-        self.free_at.set(context, context.now().as_nanos() + span.get());
-        self.carried.add(context, u64::from(frame.payload));
-        self.frames.add(context, 1);
-        let frame = Frame { step: frame.step + 1, ..frame };
-        let signal = Signal::Frame { frame, lane: self.lane };
-        context.send(self.receiver, span + shared.options.hop_delay, signal);
+        let arrival = self.occupy(shared, frame.payload, start, context);
+        let wait = Nanos::new(arrival - context.now().as_nanos());
+        let turn = shared.ways.input(frame.hop);
+        context.send_with_priority(self.receiver, wait, turn, Signal::Frame { frame });
     }
 
-    /// Asks to be told when the next frame may be sent, since there is one.
-    pub(super) fn arm(&mut self, context: &mut impl Context<Signal>) {
-        if self.armed.get() || self.stopped.get() {
-            return;
+    /// Is busy with a frame of so many data from `start` on. Gives when it has arrived whole.
+    pub(super) fn occupy(
+        &mut self,
+        shared: &Shared,
+        payload: u16,
+        start: u64,
+        log: &mut impl Log,
+    ) -> u64 {
+        let end = start + shared.span(shared.octets(payload)).get();
+        self.free_at.set(log, end);
+        self.carried.add(log, u64::from(payload));
+        self.frames.add(log, 1);
+        if let Some(course) = &mut self.course {
+            course.add(start, u64::from(payload), log);
         }
-        self.armed.set(context, true);
-        let wait = self.free_at.get().saturating_sub(context.now().as_nanos());
-        let signal = Signal::Free { port: self.number };
-        context.send(context.me(), meikyo_units::Nanos::new(wait), signal);
-    }
-
-    /// What [`Port::arm`] asked for has come.
-    pub(super) fn disarm(&mut self, context: &mut impl Context<Signal>) {
-        self.armed.set(context, false);
+        end + shared.options.hop_delay.get()
     }
 
     /// Stops after the frame that is being sent, or goes on.
-    pub(super) fn stop(&mut self, stop: bool, context: &mut impl Context<Signal>) {
-        self.stopped.set(context, stop);
+    pub(super) fn stop(&mut self, stop: bool, log: &mut impl Log) {
+        self.stopped.set(log, stop);
     }
 }

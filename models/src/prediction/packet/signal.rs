@@ -28,32 +28,38 @@ pub(super) enum Kind {
     Acknowledgement,
 }
 
-/// A frame on its way.
+/// A frame on its way. Of whom it is follows from where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Frame {
-    pub(super) name: Name,
-    /// Data of the whole message.
-    pub(super) total: u64,
-    /// By which of the program's ways it goes.
-    pub(super) way: u32,
+    /// The hop that it is on, or that it takes next while it waits ([`Ways`](super::ways::Ways)).
+    pub(super) hop: u32,
+    pub(super) tag: u32,
+    pub(super) number: u32,
+    /// Frames of its message; the largest number for as many and more.
+    pub(super) frames: u32,
     /// With TCP, which segment of its way it is.
     pub(super) segment: u32,
     /// With TCP, up to which segment everything of the other direction has arrived.
     pub(super) arrived: u32,
-    /// With TCP, a run of segments that arrived beyond that one, from and to; empty if there is none.
-    pub(super) run: [u32; 2],
+    /// With TCP, a run of segments that arrived beyond that one: how far beyond it begins, and how many
+    /// they are; none if there is no run, and no more than the numbers can say.
+    pub(super) run: [u16; 2],
     /// Data of this frame.
     pub(super) payload: u16,
-    /// Lanes that it has gone along.
-    pub(super) step: u8,
     pub(super) kind: Kind,
 }
 
 impl Frame {
-    /// A frame at the beginning of its way, without data and acknowledgement.
-    pub(super) fn without_data(name: Name, kind: Kind, way: u32) -> Self {
-        Self { name, total: 0, way, segment: 0, arrived: 0, run: [0, 0], payload: 0, step: 0, kind }
+    /// A frame before the first hop of its way, without data and acknowledgement.
+    pub(super) fn without_data(hop: u32, [tag, number]: [u32; 2], kind: Kind) -> Self {
+        Self { hop, tag, number, frames: 1, segment: 0, arrived: 0, run: [0, 0], payload: 0, kind }
+    }
+
+    /// The run that arrived out of its turn, from and to; empty if there is none.
+    pub(super) fn run(&self) -> [u32; 2] {
+        let [beyond, count] = self.run.map(u32::from);
+        [self.arrived + beyond, self.arrived + beyond + count]
     }
 }
 
@@ -71,14 +77,14 @@ pub(super) enum Awaited {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Signal {
-    /// A frame has arrived whole over a lane.
-    Frame { frame: Frame, lane: u32 },
-    /// A port, by its place in the device, has sent a frame and has more.
-    Free { port: u32 },
-    /// Who receives from a lane stops its sender, or lets it go on.
-    Pause { lane: u32, stop: bool },
-    /// A frame of this host was lost, and its time-out has passed.
-    Lost { frame: Frame },
+    /// A frame has arrived whole.
+    Frame { frame: Frame },
+    /// Frames may have begun to leave; see [`Agenda`](super::agenda::Agenda).
+    Look,
+    /// Who receives from a port, by its place in the device, stops it, or lets it go on.
+    Pause { port: u32, stop: bool },
+    /// A frame of this host was lost, and its time-out has passed. Without TCP.
+    Lost { hop: u32, tag: u32, number: u32, frames: u32, payload: u16, kind: Kind },
     /// An end of a connection, by its place in the host, may have waited long enough.
     Due { end: u32, awaited: Awaited },
     /// A rank of this host has computed.
@@ -88,3 +94,11 @@ pub(super) enum Signal {
     /// All of a message, or of what is said about it, is with the library of a rank.
     Told { name: Name, kind: Kind },
 }
+
+/// Of what happens to a device at one instant, frames count first, in the order of their inputs, whoever told
+/// of them first; then pause frames, then what leaves.
+pub(super) const TURN_OF_PAUSE: u32 = 1 << 16;
+pub(super) const TURN_OF_LEAVING: u32 = 1 << 17;
+
+/// With the kernel's own 32 bytes, an event of frames is a line of the cache.
+const _: () = assert!(size_of::<Signal>() <= 32);

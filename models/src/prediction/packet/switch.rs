@@ -4,21 +4,34 @@
 //! With pause frames, octets are counted by the port that they came in by: when it has used up its
 //! share, who sends to it is stopped, whatever else it has to send. Without, a frame that finds the
 //! queue of its port full is lost.
+//!
+//! Frames that wait leave when the [`Agenda`] is looked at. That may be late, except for those that let a
+//! sender go on: nothing may be missed there, and the switch looks at the very instant. A sender that is
+//! stopped cannot go on before more octets have left than all frames of its that wait first at any port
+//! ([`Switch::decides`]); others follow those only after the switch has looked.
+//!
+//! Without TCP, the last switch counts the frames of a message, and its host hears of the whole of it.
 
 use std::sync::Arc;
 
 use meikyo_sim::{Context, LpId};
 use meikyo_undo::{Cell, Deque, fields};
+use meikyo_units::Nanos;
 
+use super::agenda::Agenda;
+use super::coming::Coming;
 use super::known::Shared;
 use super::port::Port;
-use super::signal::{Frame, Signal};
+use super::signal::{Frame, Signal, TURN_OF_PAUSE};
+use crate::prediction::network::LaneEnd;
 use crate::prediction::ranks::{number, rank};
 
 /// Frames that wait for a port.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Output {
     pub(super) port: Port,
+    /// Whether a host receives what it sends.
+    to_host: bool,
     /// With the input that each came by.
     queue: Deque<(Frame, u32)>,
     octets: Cell<u64>,
@@ -28,13 +41,16 @@ fields!(Output { port, queue, octets });
 /// What came in by a lane and waits.
 #[derive(Clone, Debug, PartialEq)]
 struct Input {
-    lane: u32,
     sender: LpId,
+    /// The port that sends, by its place in the sender.
+    port: u32,
     octets: Cell<u64>,
+    /// How many of its frames are the first ones that wait for their ports.
+    first: Cell<u32>,
     /// Whether its sender was told to stop.
     stopped: Cell<bool>,
 }
-fields!(Input { octets, stopped });
+fields!(Input { octets, first, stopped });
 
 /// A switch that stores each frame before it forwards it.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,34 +58,44 @@ pub(super) struct Switch {
     shared: Arc<Shared>,
     pub(super) outputs: Vec<Output>,
     inputs: Vec<Input>,
+    agenda: Agenda,
+    coming: Coming,
     /// All octets that wait.
     octets: Cell<u64>,
     octets_max: Cell<u64>,
     lost: Cell<u64>,
     stops: Cell<u64>,
 }
-fields!(Switch { outputs, inputs, octets, octets_max, lost, stops });
+fields!(Switch { outputs, inputs, agenda, coming, octets, octets_max, lost, stops });
 
 impl Switch {
     pub(super) fn new(shared: Arc<Shared>, place: usize) -> Self {
         let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
-        let own = crate::prediction::network::LaneEnd::Switch(place);
+        let own = LaneEnd::Switch(place);
         for lane in 0..shared.network.lanes().len() {
             let [from, to] = shared.network.ends(lane);
             if from == own {
-                let port = Port::new(number(lane), number(outputs.len()), shared.lp(to));
-                outputs.push(Output { port, queue: Deque::default(), octets: Cell::default() });
+                outputs.push(Output {
+                    port: Port::new(number(lane), shared.lp(to), &shared),
+                    to_host: matches!(to, LaneEnd::Host(_)),
+                    queue: Deque::default(),
+                    octets: Cell::default(),
+                });
             }
             if to == own {
                 inputs.push(Input {
-                    lane: number(lane),
                     sender: shared.lp(from),
+                    port: u32::from(shared.lane_ports[lane].port),
                     octets: Cell::default(),
+                    first: Cell::default(),
                     stopped: Cell::default(),
                 });
             }
         }
+        let ways = if shared.options.tcp.is_none() { shared.ways.coming(place) } else { 0 };
         Self {
+            agenda: Agenda::new(outputs.len()),
+            coming: Coming::new(ways),
             shared,
             outputs,
             inputs,
@@ -96,94 +122,168 @@ impl Switch {
     }
 
     pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
+        let now = context.now().as_nanos();
+        while let Some((port, start)) = self.agenda.overdue(now, &signal) {
+            self.leave(port, start, context);
+        }
         match signal {
-            Signal::Frame { frame, lane } => self.arrived(frame, lane, context),
-            Signal::Free { port } => {
-                let port = rank(port);
-                self.outputs[port].port.disarm(context);
-                self.serve(port, context);
-            }
-            Signal::Pause { lane, stop } => {
-                let at = rank(self.shared.port_of_lane[rank(lane)]);
-                let output = &mut self.outputs[at];
-                output.port.stop(stop, context);
-                if !stop && !output.queue.is_empty() {
-                    output.port.arm(context);
-                }
-            }
+            Signal::Frame { frame } => self.arrived(frame, context),
+            Signal::Pause { port, stop } => self.stop(rank(port), stop, context),
+            Signal::Look => {}
             _ => unreachable!("a switch has no ranks"),
         }
+        self.agenda.arm(&signal, context);
     }
 
-    fn arrived(&mut self, frame: Frame, lane: u32, context: &mut impl Context<Signal>) {
+    fn arrived(&mut self, frame: Frame, context: &mut impl Context<Signal>) {
         let shared = &*self.shared;
         let options = &shared.options;
+        let now = context.now().as_nanos();
+        let frame_on = Frame { hop: frame.hop + 1, ..frame };
         if options.spoiled_ppm > 0 && context.below(1_000_000) < options.spoiled_ppm {
-            self.lose(frame, context);
+            self.lose(&frame_on, context);
             return;
         }
-        let output = &mut self.outputs[rank(shared.port_of_lane[shared.next_lane(&frame)])];
-        if output.queue.is_empty() && output.port.ready(context.now().as_nanos()) {
-            output.port.send(shared, frame, context);
+        let port = shared.ways.port(frame_on.hop);
+        let output = &mut self.outputs[port];
+        if output.queue.is_empty() && output.port.ready(now) {
+            self.send(port, frame_on, now, context);
             return;
         }
-        let octets = shared.octets(&frame);
-        let at = shared.input_of_lane[rank(lane)];
+        let octets = shared.octets(frame.payload);
+        let at = shared.ways.input(frame.hop);
         let input = &mut self.inputs[rank(at)];
         let used = if options.pause { input.octets.get() } else { output.octets.get() };
         let full = options.memory.is_some_and(|memory| self.octets.get() + octets > memory.get());
         if full || used + octets > options.port_buffer.get() {
-            self.lose(frame, context);
+            self.lose(&frame_on, context);
             return;
         }
-        output.queue.push_back(context, (frame, at));
+        output.queue.push_back(context, (frame_on, at));
         output.octets.add(context, octets);
-        output.port.arm(context);
         input.octets.add(context, octets);
         self.octets.add(context, octets);
         if self.octets.get() > self.octets_max.get() {
             self.octets_max.set(context, self.octets.get());
         }
-        if options.pause && !input.stopped.get() && input.octets.get() > shared.stop_at {
+        let stops = options.pause && !input.stopped.get() && input.octets.get() > shared.stop_at;
+        if stops {
             input.stopped.set(context, true);
             self.stops.add(context, 1);
-            let signal = Signal::Pause { lane: input.lane, stop: true };
-            context.send(input.sender, shared.pause_delay(), signal);
+            let signal = Signal::Pause { port: input.port, stop: true };
+            context.send_with_priority(input.sender, shared.pause_delay(), TURN_OF_PAUSE, signal);
+        }
+        if self.outputs[port].queue.len() == 1 {
+            self.put_first(port, context);
+        } else if stops && self.decides(at) {
+            self.plan_all_of(at, context);
         }
     }
 
     /// A frame is lost. With TCP its sender finds out by itself.
-    fn lose(&mut self, frame: Frame, context: &mut impl Context<Signal>) {
+    fn lose(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
         self.lost.add(context, 1);
-        let options = &self.shared.options;
-        if options.tcp.is_none() {
-            let [from, _] = self.shared.ways.get(frame.way).hosts;
-            let frame = Frame { step: 0, ..frame };
-            context.send(LpId::new(from), options.time_out, Signal::Lost { frame });
+        let shared = &*self.shared;
+        if shared.options.tcp.is_none() {
+            let way = shared.ways.get(shared.ways.of_hop(frame.hop));
+            let Frame { tag, number, frames, payload, kind, .. } = *frame;
+            let signal = Signal::Lost { hop: way.first, tag, number, frames, payload, kind };
+            context.send(LpId::new(way.hosts[0]), shared.options.time_out, signal);
         }
     }
 
-    /// Sends the next frame of a port, if there is one and it may.
-    fn serve(&mut self, port: usize, context: &mut impl Context<Signal>) {
-        let shared = &*self.shared;
+    /// The first frame that waits for a port leaves from `start` on.
+    fn leave(&mut self, port: usize, start: u64, context: &mut impl Context<Signal>) {
         let output = &mut self.outputs[port];
-        if !output.port.ready(context.now().as_nanos()) {
-            return;
-        }
-        let Some((frame, at)) = output.queue.pop_front(context) else { return };
-        let octets = shared.octets(&frame);
+        let (frame, at) = output.queue.pop_front(context).expect("the agenda knows who waits");
+        let octets = self.shared.octets(frame.payload);
         output.octets.set(context, output.octets.get() - octets);
-        output.port.send(shared, frame, context);
-        if !output.queue.is_empty() {
-            output.port.arm(context);
-        }
+        self.send(port, frame, start, context);
         self.octets.set(context, self.octets.get() - octets);
         let input = &mut self.inputs[rank(at)];
         input.octets.set(context, input.octets.get() - octets);
-        if input.stopped.get() && input.octets.get() <= shared.go_at {
+        input.first.set(context, input.first.get() - 1);
+        if input.stopped.get() && input.octets.get() <= self.shared.go_at {
+            debug_assert_eq!(start, context.now().as_nanos(), "nobody looked when it left");
             input.stopped.set(context, false);
-            let signal = Signal::Pause { lane: input.lane, stop: false };
-            context.send(input.sender, shared.pause_delay(), signal);
+            let signal = Signal::Pause { port: input.port, stop: false };
+            let delay = self.shared.pause_delay();
+            context.send_with_priority(input.sender, delay, TURN_OF_PAUSE, signal);
         }
+        if self.outputs[port].queue.is_empty() {
+            self.agenda.forget(port, context);
+        } else {
+            self.put_first(port, context);
+        }
+    }
+
+    /// Puts a frame on the cable of a port. Of a message to a host, that is told when all of it has come.
+    fn send(&mut self, port: usize, frame: Frame, start: u64, context: &mut impl Context<Signal>) {
+        let shared = &*self.shared;
+        let output = &mut self.outputs[port];
+        if !output.to_host || shared.options.tcp.is_some() {
+            output.port.send(shared, frame, start, context);
+            return;
+        }
+        let arrival = output.port.occupy(shared, frame.payload, start, context);
+        if self.coming.completes(shared.ways.received(frame.hop), &frame, context) {
+            let way = shared.ways.of_hop(frame.hop);
+            let name = shared.name(way, [frame.tag, frame.number], frame.kind);
+            let signal = Signal::Told { name, kind: frame.kind };
+            let wait = Nanos::new(arrival - context.now().as_nanos());
+            let wait = wait + shared.options.messaging.latency;
+            let turn = shared.ways.input(frame.hop);
+            context.send_with_priority(output.port.receiver(), wait, turn, signal);
+        }
+    }
+
+    /// A frame is now the first one that waits for a port. It leaves after the one before it.
+    fn put_first(&mut self, port: usize, context: &mut impl Context<Signal>) {
+        let output = &self.outputs[port];
+        let Some(&(_, at)) = output.queue.front() else { return };
+        let start = output.port.free_at();
+        self.inputs[rank(at)].first.add(context, 1);
+        self.plan(port, start, context);
+        if self.inputs[rank(at)].first.get() > 1 && self.decides(at) {
+            self.plan_all_of(at, context);
+        }
+    }
+
+    /// Whether a sender may go on once the frames have left that came from it and wait first.
+    fn decides(&self, at: u32) -> bool {
+        let input = &self.inputs[rank(at)];
+        let leave = u64::from(input.first.get()) * self.shared.full_octets;
+        input.stopped.get() && input.octets.get() <= self.shared.go_at + leave
+    }
+
+    /// Plans every port anew for which a frame waits first that came by an input. Some may have begun to
+    /// send it already.
+    fn plan_all_of(&mut self, at: u32, context: &mut impl Context<Signal>) {
+        for port in 0..self.outputs.len() {
+            if self.outputs[port].queue.front().is_some_and(|(_, came_by)| *came_by == at) {
+                self.plan(port, self.agenda.start(port), context);
+            }
+        }
+    }
+
+    /// Plans that the first frame that waits for a port leaves from `start` on, unless the port is stopped.
+    fn plan(&mut self, port: usize, start: u64, context: &mut impl Context<Signal>) {
+        let output = &self.outputs[port];
+        match output.queue.front() {
+            Some((frame, at)) if !output.port.is_stopped() => {
+                let octets = self.shared.octets(frame.payload);
+                let late = if self.decides(*at) { 0 } else { self.shared.span(octets).get() };
+                self.agenda.plan(port, start, start + late, context);
+            }
+            _ => self.agenda.forget(port, context),
+        }
+    }
+
+    /// The receiver of a port stops it, or lets it go on.
+    fn stop(&mut self, port: usize, stop: bool, context: &mut impl Context<Signal>) {
+        let output = &mut self.outputs[port].port;
+        output.stop(stop, context);
+        let start = output.free_at().max(context.now().as_nanos());
+        self.plan(port, start, context);
     }
 }

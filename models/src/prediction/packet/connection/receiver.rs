@@ -109,7 +109,11 @@ impl Receiver {
         let arrived = self.arrived.get();
         frame.arrived = arrived;
         let run = [self.run_from.get().max(arrived), self.run_to.get()];
-        frame.run = if run[0] < run[1] { run } else { [0, 0] };
+        // Saturates: a run that is longer than can be said is said to be as long as that.
+        let short = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
+        // One too far away to be said is said to be none.
+        let beyond = u16::try_from(run[0] - arrived).ok().filter(|_| run[0] < run[1]);
+        frame.run = beyond.map_or([0, 0], |beyond| [beyond, short(run[1] - run[0])]);
         self.data.set(context, 0);
         self.due.set(context, false);
         self.company.clear(context);

@@ -14,7 +14,7 @@ use super::estimate::Estimate;
 use super::runs;
 use super::window::Window;
 use crate::prediction::packet::known::{PAYLOAD, Shared};
-use crate::prediction::packet::signal::{Awaited, Frame, Kind, Name, Signal};
+use crate::prediction::packet::signal::{Awaited, Frame, Kind, Signal};
 use crate::prediction::packet::tcp::Tcp;
 use crate::prediction::ranks::{number, rank};
 
@@ -30,9 +30,9 @@ const PROBE_NS: u64 = 2_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 struct Unsent {
-    name: Name,
+    tag: u32,
+    number: u32,
     kind: Kind,
-    total: u64,
     left: u64,
 }
 
@@ -40,9 +40,9 @@ struct Unsent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
 struct Segment {
-    name: Name,
+    tag: u32,
+    number: u32,
     kind: Kind,
-    total: u64,
     payload: u16,
 }
 
@@ -51,8 +51,9 @@ struct Segment {
 pub(super) struct Sender {
     /// The place of its end in the host.
     end: u32,
-    /// The way of its frames.
+    /// The way of its frames, and its first hop.
     way: u32,
+    hop: u32,
     tcp: Tcp,
     unsent: Deque<Unsent>,
     flight: Deque<Segment>,
@@ -100,10 +101,11 @@ fields!(Sender {
 });
 
 impl Sender {
-    pub(super) fn new(end: u32, way: u32, tcp: Tcp) -> Self {
+    pub(super) fn new(end: u32, [way, hop]: [u32; 2], tcp: Tcp) -> Self {
         Self {
             end,
             way,
+            hop,
             tcp,
             unsent: Deque::default(),
             flight: Deque::default(),
@@ -128,7 +130,7 @@ impl Sender {
     pub(super) fn push(
         &mut self,
         shared: &Shared,
-        (name, kind, total): (Name, Kind, u64),
+        ([tag, number], kind, left): ([u32; 2], Kind, u64),
         context: &mut impl Context<Signal>,
     ) {
         if self.unsent.is_empty() && self.flight.is_empty() && self.sent_at.get() > 0 {
@@ -138,7 +140,7 @@ impl Sender {
                 self.window.age(self.tcp, idle / time_out, context);
             }
         }
-        self.unsent.push_back(context, Unsent { name, kind, total, left: total });
+        self.unsent.push_back(context, Unsent { tag, number, kind, left });
     }
 
     /// The segment after all of `flight`.
@@ -286,7 +288,8 @@ impl Sender {
             if !self.flight.is_empty() {
                 let last = self.next_segment() - 1;
                 self.estimate.give_up(context);
-                return Some(self.new_segment(context).unwrap_or_else(|| self.frame(last)));
+                let new = self.new_segment(shared, context);
+                return Some(new.unwrap_or_else(|| self.frame(last)));
             }
         }
         let room = f64::from(self.under_way()) < self.window.segments();
@@ -304,7 +307,7 @@ impl Sender {
             return Some(self.frame(gap));
         }
         self.again_end.set(context, self.again_end.get().max(self.lost_end.get()));
-        let frame = if room { self.new_segment(context) } else { None }?;
+        let frame = if room { self.new_segment(shared, context) } else { None }?;
         self.estimate.sent(frame.segment, context.now().as_nanos(), context);
         if !self.time_out.is_set() || self.probing.get() {
             self.wait(shared, context);
@@ -316,12 +319,16 @@ impl Sender {
     fn frame(&self, segment: u32) -> Frame {
         let at = rank(segment - self.first.get());
         let found = self.flight.iter().nth(at).expect("it is under way");
-        let Segment { name, kind, total, payload } = *found;
-        Frame { total, segment, payload, ..Frame::without_data(name, kind, self.way) }
+        let Segment { tag, number, kind, payload } = *found;
+        Frame { segment, payload, ..Frame::without_data(self.hop, [tag, number], kind) }
     }
 
     /// The next segment that was never sent, if the receiver has room for it.
-    fn new_segment(&mut self, context: &mut impl Context<Signal>) -> Option<Frame> {
+    fn new_segment(
+        &mut self,
+        shared: &Shared,
+        context: &mut impl Context<Signal>,
+    ) -> Option<Frame> {
         let message = *self.unsent.front()?;
         // Saturates: a segment carries no more than `PAYLOAD`, however much is left.
         let payload = u16::try_from(message.left).unwrap_or(u16::MAX).min(PAYLOAD);
@@ -333,14 +340,14 @@ impl Sender {
         self.unsent.pop_front(context);
         let left = message.left - u64::from(payload);
         let kind = if left > 0 { Kind::Part } else { message.kind };
+        let Unsent { tag, number, .. } = message;
         if left > 0 {
             self.unsent.push_front(context, Unsent { left, ..message });
         } else if kind == Kind::Requested {
-            let signal = Signal::Left { name: message.name };
-            context.send(context.me(), Nanos::ZERO, signal);
+            let name = shared.name(self.way, [tag, number], kind);
+            context.send(context.me(), Nanos::ZERO, Signal::Left { name });
         }
-        let Unsent { name, total, .. } = message;
-        self.flight.push_back(context, Segment { name, kind, total, payload });
+        self.flight.push_back(context, Segment { tag, number, kind, payload });
         self.sent_at.set(context, context.now().as_nanos());
         Some(self.frame(self.next_segment() - 1))
     }
