@@ -11,7 +11,7 @@ use std::process::Output;
 use meikyo_fabric::HostId;
 use serde_json::Value;
 
-use crate::running::{meikyo, ring};
+use crate::running::{instant, meikyo, ring};
 
 /// A ring of four with spare VLANs, managed from its first host.
 fn managed_ring() -> String {
@@ -83,7 +83,8 @@ fn what_a_predicted_program_carries_is_recorded_and_drawn() {
     }
     let rows = meikyo().args(["query", "run", "interfaces", "--json"]).current_dir(path).output();
     let rows = String::from_utf8(rows.unwrap().stdout).unwrap();
-    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let mut rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    rows.sort_by_key(|row| instant(&row["time"]));
     // 8 ports of hosts and both ends of 4 trunks, each read from the beginning to the end.
     let ports = 8 + 2 * 4;
     let readings = rows.len() / ports;
