@@ -358,7 +358,7 @@ fn predicted(
         pause: false,
         full_share: 1.0,
     };
-    let options = FlowOptions { messaging, congestion, patience: 0 };
+    let options = FlowOptions { messaging, congestion, patience: 0, courses: false };
     let run = flow::run(network, program.actors(&placement), options)?;
     let flow = Predicted {
         method: METHODS[1],
@@ -375,6 +375,7 @@ fn predicted(
         memory: None,
         time_out: Nanos::from_millis(200),
         spoiled_ppm: 0,
+        courses: false,
         tcp: Some(Tcp { stack: Stack::Linux, control: Control::Cubic, window: WINDOW }),
     };
     let run = packet::run(network, program, &placement, options)?;

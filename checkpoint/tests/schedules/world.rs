@@ -548,7 +548,11 @@ impl World {
         let is_known = told.is_none_or(|generation| self.commits.contains_key(&generation));
         let kept = self.least_told(self.asked[place]);
         if !is_known || told < kept {
-            self.wrong = Some(format!("{place} goes on from {told:?}, and had {kept:?} before"));
+            let (asked, wiped) = (self.asked[place], &self.ever_wiped);
+            self.wrong = Some(format!(
+                "{place} goes on from {told:?}, and had {kept:?} before; it asked when {asked:?} was the newest, \
+                 and {wiped:?} were lost once"
+            ));
         }
     }
 
