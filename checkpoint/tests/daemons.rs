@@ -357,7 +357,7 @@ fn whatever_is_killed_while_it_writes_the_newest_step_is_read_again() {
     let (mut step, mut kills, mut disks) = (100, 0, 0);
     while goes_on(kills) {
         let host = random.index(3);
-        println!("MEIKYO_SOAK_SEED={seed}: kill {kills}, host {host}, step {step}");
+        tell(&format!("MEIKYO_SOAK_SEED={seed}: kill {kills}, host {host}, step {step}"));
         group.save(step);
         step += 1;
         // Once while all write, and now and then again while it rebuilds what its disk had.
@@ -386,7 +386,12 @@ fn whatever_is_killed_while_it_writes_the_newest_step_is_read_again() {
         });
         group.check(step);
     }
-    println!("{kills} kills, {disks} of them with the disk");
+    tell(&format!("{kills} kills, {disks} of them with the disk"));
+}
+
+#[expect(clippy::print_stdout, reason = "what a long run does, and has shown")]
+fn tell(text: &str) {
+    println!("{text}");
 }
 
 #[test]

@@ -173,9 +173,17 @@ address = \"10.77.0.[1-4]\"
 network = \"10.78.0.0/24\"
 ";
 
-/// A place for the stencil, paced until it is to hurry, on three of the hosts; its command, and what it says and
-/// computes when nobody disturbs it. `None` without what that needs.
-fn stencil() -> Option<(Protected, Vec<String>, Vec<u8>, Vec<u8>)> {
+/// The stencil on three of the hosts, paced until it is to hurry.
+struct Stencil {
+    protected: Protected,
+    command: Vec<String>,
+    /// What it says and computes when nobody disturbs it.
+    said: Vec<u8>,
+    plate: Vec<u8>,
+}
+
+/// A place for the stencil; `None` without what that needs.
+fn stencil() -> Option<Stencil> {
     let protected = has_slurm().then(|| Protected::new("openmpi", &["stencil"]))??;
     let site = &protected.site;
     let words =
@@ -185,12 +193,13 @@ fn stencil() -> Option<(Protected, Vec<String>, Vec<u8>, Vec<u8>)> {
     let plate = fs::read(site.path("undisturbed")).unwrap();
     fs::remove_file(site.path("hurry")).unwrap();
     fs::write(site.path("cluster.toml"), CLUSTER).unwrap();
-    Some((protected, words("plate").map(str::to_owned).to_vec(), said, plate))
+    let command = words("plate").map(str::to_owned).to_vec();
+    Some(Stencil { protected, command, said, plate })
 }
 
 #[test]
 fn a_job_of_slurm_goes_back_into_the_queue_when_its_time_is_over_and_on_from_its_last_checkpoint() {
-    let Some((protected, command, said, plate)) = stencil() else { return };
+    let Some(Stencil { protected, command, said, plate }) = stencil() else { return };
     let slurm = Slurm::start(&protected);
     let site = &protected.site;
     // A minute, which is the least, and to be told 50 s before.
@@ -209,7 +218,7 @@ fn a_job_of_slurm_goes_back_into_the_queue_when_its_time_is_over_and_on_from_its
 
 #[test]
 fn a_host_that_slurm_holds_failed_is_replaced_by_a_spare_one_of_the_job() {
-    let Some((protected, command, said, plate)) = stencil() else { return };
+    let Some(Stencil { protected, command, said, plate }) = stencil() else { return };
     let slurm = Slurm::start(&protected);
     let site = &protected.site;
     slurm.submit(&["--every", "300ms", "--spares", "1"], &[], &command);
