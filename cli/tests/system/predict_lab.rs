@@ -1,5 +1,4 @@
 //! `meikyo bench predict --lab` as a person calls it: real Open MPI beside what is predicted of it.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::collections::BTreeSet;
 
@@ -39,11 +38,10 @@ fn real_ranks_put_the_predicted_data_on_every_cable_in_no_less_than_the_least_ti
         if row["sent_again"] == 0 && row["method"] == "flow" {
             assert!(number("carried_error") <= 0.02, "{row}");
         }
-        if row["method"] == "static" {
-            // A frame and a fifth of one goes at once on every cable.
-            let least = number("predicted") - 4.0 * 1_816.0 * 8.0 / 4e6;
-            assert!(number("measured") >= 0.97 * least, "{row}");
-        }
+        // Whatever was fitted on a busy machine, a message passes a cable of 4 Mbit/s in no less than its time,
+        // but for a frame and a fifth of one, which go at once on each of four cables.
+        let least = (number("bytes") - 4.0 * 1_816.0) * 8.0 / 4e6;
+        assert!(number("measured") >= least, "{row}");
     }
 }
 
