@@ -16,7 +16,7 @@
 //!   acknowledgements that take room on the way back, and time-outs where nothing else finds a loss.
 //!   Its frames wait at the card in the order in which the windows let them go.
 //!
-//! A frame is one event at each switch; that it leaves a queue is none of its own ([`agenda`]), unless the
+//! A frame is one event at each switch; that it leaves a queue is none of its own (module `agenda`), unless the
 //! switch has nothing else to do for as long as a frame takes, or lets a sender go on with it. Without TCP a
 //! host hears of whole messages. At one instant frames arrive in the order of their inputs, then pause frames,
 //! and then frames leave. Not modelled are addresses that switches have not learned, and frames of

@@ -3,6 +3,8 @@
 //! process rows and process columns, from rank to rank: sizes in octets in their order, `x` before how often
 //! the same size followed.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use meikyo_models::prediction::Op;

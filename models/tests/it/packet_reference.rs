@@ -1,6 +1,8 @@
 //! The packet method against the same thing written down once more, as simply as can be: an event for all that
 //! happens, one after the other, without looking ahead or back.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
@@ -73,15 +75,16 @@ struct Ran {
     carried: Vec<u64>,
 }
 
+/// An event after its time and turn, the number of the host or switch that made it, and when that did.
+type Due = (u64, usize, usize, u64, Event);
+
 struct Reference {
     ways: Vec<Vec<usize>>,
     ends: Vec<[LaneEnd; 2]>,
     lanes: Vec<Lane>,
     missing: Vec<u64>,
     queued: BTreeMap<usize, u64>,
-    /// By their time and turn, then by the number of the host or switch that made them, and by when that
-    /// did.
-    events: BinaryHeap<Reverse<(u64, usize, usize, u64, Event)>>,
+    events: BinaryHeap<Reverse<Due>>,
     made: u64,
     hosts: usize,
     stop_at: u64,
@@ -102,7 +105,7 @@ impl Reference {
             lanes
         };
         let room = (2 * HOP_NS + CONTROL_NS - 48) / OCTET_NS + 3 * FULL;
-        let mut own = Reference {
+        let mut own = Self {
             ways: messages.iter().map(way).collect(),
             ends: (0..count).map(|lane| network.ends(lane)).collect(),
             lanes: vec![Lane::default(); count],

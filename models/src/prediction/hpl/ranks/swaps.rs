@@ -256,13 +256,13 @@ mod tests {
             let steps = 0..processes - 1;
             let turns = |own| steps.clone().map(|step| roll_turn(&sums, own, step)).collect();
             agree(&(0..processes).map(turns).collect::<Vec<_>>());
-            for own in 0..processes {
+            for (own, length) in lengths.iter().enumerate() {
                 let all = (0..processes).flat_map(|from| {
                     let sums = &sums;
                     steps.clone().map(move |step| roll_turn(sums, from, step))
                 });
                 let comes = all.filter(|turn| turn.partner == own).map(|turn| turn.sends);
-                let wanted = sums[processes] - lengths[own];
+                let wanted = sums[processes] - length;
                 assert_eq!(comes.sum::<u64>(), wanted, "{processes}, {own}");
             }
         }
