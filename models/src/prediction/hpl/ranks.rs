@@ -131,45 +131,33 @@ impl Writer<'_> {
         &mut self.steps[self.hpl.rank(row, column)]
     }
 
-    /// Sends doubles within a process column, and waits until they may be forgotten.
-    fn send_down(
-        &mut self,
-        column: usize,
-        [from, to]: [usize; 2],
-        doubles: u64,
-        what: &'static str,
-    ) {
-        let to = number(self.hpl.rank(to, column));
-        let steps = self.at(from, column);
-        steps.send(to, COLUMN, 8 * doubles);
+    /// Sends doubles from rank to rank within a process row or column, and waits until they may be forgotten.
+    fn send(&mut self, [from, to]: [usize; 2], within: u32, doubles: u64, what: &'static str) {
+        let steps = &mut self.steps[from];
+        steps.send(number(to), within, 8 * doubles);
         steps.wait(what);
     }
 
-    fn receive_down(&mut self, column: usize, [from, to]: [usize; 2], what: &'static str) {
-        let from = number(self.hpl.rank(from, column));
-        let steps = self.at(to, column);
-        steps.receive(from, COLUMN);
+    fn receive(&mut self, [from, to]: [usize; 2], within: u32, what: &'static str) {
+        let steps = &mut self.steps[to];
+        steps.receive(number(from), within);
         steps.wait(what);
     }
 
-    fn send_across(
-        &mut self,
-        row: usize,
-        [from, to]: [usize; 2],
-        doubles: u64,
-        what: &'static str,
-    ) {
-        let to = number(self.hpl.rank(row, to));
-        let steps = self.at(row, from);
-        steps.send(to, ROW, 8 * doubles);
-        steps.wait(what);
+    fn send_down(&mut self, column: usize, rows: [usize; 2], doubles: u64, what: &'static str) {
+        self.send(rows.map(|row| self.hpl.rank(row, column)), COLUMN, doubles, what);
     }
 
-    fn receive_across(&mut self, row: usize, [from, to]: [usize; 2], what: &'static str) {
-        let from = number(self.hpl.rank(row, from));
-        let steps = self.at(row, to);
-        steps.receive(from, ROW);
-        steps.wait(what);
+    fn receive_down(&mut self, column: usize, rows: [usize; 2], what: &'static str) {
+        self.receive(rows.map(|row| self.hpl.rank(row, column)), COLUMN, what);
+    }
+
+    fn send_across(&mut self, row: usize, columns: [usize; 2], doubles: u64, what: &'static str) {
+        self.send(columns.map(|column| self.hpl.rank(row, column)), ROW, doubles, what);
+    }
+
+    fn receive_across(&mut self, row: usize, columns: [usize; 2], what: &'static str) {
+        self.receive(columns.map(|column| self.hpl.rank(row, column)), ROW, what);
     }
 
     /// Factorises a panel: for each of its columns the processes agree on a pivot (`HPL_pdmxswp`).
