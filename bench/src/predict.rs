@@ -6,6 +6,7 @@
 //! Benchmarks the paper states gains of one topology over another ([`npb`]); nothing is fitted there. What real
 //! programs do on cables of namespaces is measured and predicted apart ([`lab`]).
 
+mod compared;
 mod cost;
 mod lab;
 mod npb;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::progress;
 use crate::statistics::Observations;
+use compared::{Compared, named};
 
 /// What all rows are predicted from.
 const INPUT: &str = include_str!("predict/supernova.toml");
@@ -68,15 +70,8 @@ const FITTED: usize = 1;
 
 #[derive(Debug, Serialize)]
 struct Row {
-    program: &'static str,
-    topology: String,
-    method: &'static str,
-    measured: f64,
-    predicted: f64,
-    error: f64,
-    fitted: bool,
-    seconds: f64,
-    unit: &'static str,
+    #[serde(flatten)]
+    of: Compared,
     source: &'static str,
     failed_check: bool,
     time_s: f64,
@@ -208,16 +203,10 @@ fn row(
         all.push(predict(wiring, &settings, topology, cables)?.rate);
     }
     let busiest = first.busiest.first();
+    let what = ["hpl".to_owned(), named((topology, cables))];
+    let rates = [gflops, first.rate];
     Ok(Row {
-        program: "hpl",
-        topology: format!("{topology} ({cables} link{})", if cables == 1 { "" } else { "s" }),
-        method: "flow",
-        measured: gflops,
-        predicted: first.rate,
-        error: first.rate / gflops - 1.0,
-        fitted,
-        seconds,
-        unit: "GFLOPS",
+        of: Compared::new(what, "flow", rates, "GFLOPS", seconds).fitted(fitted),
         source,
         failed_check,
         time_s: first.time.as_secs_f64(),
@@ -239,11 +228,11 @@ fn report(
 ) -> Report {
     let [without, with] = npb::TCPS.map(|tcp| {
         let own = gains.iter().filter(|gain| gain.tcp == tcp);
-        Observations::new(own.map(|gain| gain.error.abs()).collect()).median().unwrap_or(0.0)
+        Observations::new(own.map(|gain| gain.of.error.abs()).collect()).median().unwrap_or(0.0)
     });
-    let counted = rows.iter().filter(|row| !row.fitted);
-    let errors = Observations::new(counted.map(|row| row.error.abs()).collect());
-    let fitted_values = rows.iter().filter(|row| row.fitted).count();
+    let counted = rows.iter().filter(|row| !row.of.fitted);
+    let errors = Observations::new(counted.map(|row| row.of.error.abs()).collect());
+    let fitted_values = rows.iter().filter(|row| row.of.fitted).count();
     Report {
         schema: "meikyo.bench.predict/1",
         machine,
@@ -253,7 +242,7 @@ fn report(
         error_max: errors.percentile(100).unwrap_or(0.0),
         order_right: order_right(&rows),
         rows,
-        gains_right: gains.iter().all(|gain| gain.predicted > 0.0),
+        gains_right: gains.iter().all(|gain| gain.of.predicted > 0.0),
         gain_error_median: without,
         gain_error_median_tcp: with,
         gains,
@@ -265,8 +254,8 @@ fn report(
 /// better.
 fn order_right(rows: &[Row]) -> bool {
     rows.iter().all(|one| {
-        let worse = rows.iter().filter(|other| one.measured > other.measured * 1.02);
-        worse.into_iter().all(|other| one.predicted > other.predicted)
+        let worse = rows.iter().filter(|other| one.of.measured > other.of.measured * 1.02);
+        worse.into_iter().all(|other| one.of.predicted > other.of.predicted)
     })
 }
 
@@ -292,21 +281,21 @@ fn text(report: &Report) -> String {
     ]);
     for row in &report.rows {
         let notes = [
-            row.fitted.then_some("fitted on this row"),
+            row.of.fitted.then_some("fitted on this row"),
             row.failed_check.then_some("the run failed HPL's check"),
         ];
         table.row([
-            row.program.to_owned(),
-            row.topology.clone(),
-            row.method.to_owned(),
-            format!("{:.0}", row.measured),
-            format!("{:.0}", row.predicted),
-            format!("{:+.1} %", row.error * 100.0),
+            row.of.program.clone(),
+            row.of.topology.clone(),
+            row.of.method.to_owned(),
+            format!("{:.0}", row.of.measured),
+            format!("{:.0}", row.of.predicted),
+            format!("{:+.1} %", row.of.error * 100.0),
             format!("{:.0} to {:.0}", row.predicted_seeds_min, row.predicted_seeds_max),
             format!("{:.0} s", row.time_s_without_overlap),
             row.busiest.clone(),
             format!("{:.0} %", row.busiest_share * 100.0),
-            format!("{:.1}", row.seconds),
+            format!("{:.1}", row.of.seconds),
             notes.into_iter().flatten().collect::<Vec<_>>().join(", "),
         ]);
     }
@@ -320,7 +309,7 @@ fn text(report: &Report) -> String {
         report.error_max * 100.0,
         if report.order_right { "right" } else { "wrong" },
         gains(&report.gains),
-        report.gains.iter().filter(|gain| gain.predicted > 0.0).count(),
+        report.gains.iter().filter(|gain| gain.of.predicted > 0.0).count(),
         report.gains.len(),
         report.gain_error_median * 100.0,
         report.gain_error_median_tcp * 100.0,
@@ -344,15 +333,15 @@ fn gains(gains: &[npb::Gain]) -> TextTable {
     for gain in gains {
         let [better, worse, base] = gain.rates;
         table.row([
-            gain.program.to_owned(),
-            gain.topology.clone(),
-            gain.method.to_owned(),
+            gain.of.program.clone(),
+            gain.of.topology.clone(),
+            gain.of.method.to_owned(),
             gain.tcp.to_owned(),
-            format!("{:+.1}", gain.measured),
-            format!("{:+.1}", gain.predicted),
-            format!("{:+.0} %", gain.error * 100.0),
+            format!("{:+.1}", gain.of.measured),
+            format!("{:+.1}", gain.of.predicted),
+            format!("{:+.0} %", gain.of.error * 100.0),
             format!("{better:.1}, {worse:.1}, {base:.1}"),
-            format!("{:.1}", gain.seconds),
+            format!("{:.1}", gain.of.seconds),
         ]);
     }
     table

@@ -28,6 +28,7 @@ use meikyo_spaces::links::Shape;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use serde::Serialize;
 
+use super::compared::{Compared, named};
 use super::now;
 use crate::machine::{Machine, load_average};
 use crate::progress;
@@ -91,8 +92,7 @@ impl Case {
         if self == ONE_SWITCH {
             return "one switch".to_owned();
         }
-        let Self { topology, cables } = self;
-        format!("{topology} ({cables} link{})", if cables == 1 { "" } else { "s" })
+        named((self.topology, self.cables))
     }
 }
 
@@ -101,18 +101,9 @@ const ONE_SWITCH: Case = Case { topology: "star 2", cables: 1 };
 
 #[derive(Debug, Clone, Serialize)]
 struct Row {
-    program: String,
+    #[serde(flatten)]
+    of: Compared,
     bytes: u64,
-    topology: String,
-    method: &'static str,
-    measured: f64,
-    predicted: f64,
-    /// As a share of what was measured.
-    error: f64,
-    fitted: bool,
-    /// What the prediction took.
-    seconds: f64,
-    unit: &'static str,
     /// How far the data on any cable are from what was predicted, as a share of that.
     carried_error: f64,
     /// Segments that hosts sent again.
@@ -398,17 +389,11 @@ fn row(
 ) -> Row {
     let [measured, time] = [played.time, predicted.time].map(Nanos::as_secs_f64);
     let carried = predicted.carried.as_deref();
+    let what = [pattern.name(), case.name()];
+    let Predicted { method, seconds, .. } = *predicted;
     Row {
-        program: pattern.name(),
+        of: Compared::new(what, method, [measured, time], "s", seconds).fitted(fitted),
         bytes,
-        topology: case.name(),
-        method: predicted.method,
-        measured,
-        predicted: time,
-        error: time / measured - 1.0,
-        fitted,
-        seconds: predicted.seconds,
-        unit: "s",
         carried_error: carried.map_or(0.0, |carried| carried_error(&played.carried, carried)),
         sent_again: played.again,
     }
@@ -425,10 +410,11 @@ fn carried_error(measured: &[Bytes], predicted: &[Bytes]) -> f64 {
 }
 
 fn summary(method: &'static str, rows: &[Row]) -> Summary {
-    let own: Vec<&Row> = rows.iter().filter(|row| row.method == method && !row.fitted).collect();
+    let own: Vec<&Row> =
+        rows.iter().filter(|row| row.of.method == method && !row.of.fitted).collect();
     let errors = |bytes: Option<u64>| {
         let own = own.iter().filter(|row| bytes.is_none_or(|bytes| row.bytes == bytes));
-        Observations::new(own.map(|row| row.error.abs()).collect())
+        Observations::new(own.map(|row| row.of.error.abs()).collect())
     };
     let most = |bytes| errors(Some(bytes)).percentile(100).unwrap_or(0.0);
     let (pairs, pairs_wrong) = order(&own);
@@ -457,11 +443,12 @@ fn summary(method: &'static str, rows: &[Row]) -> Summary {
 fn order(rows: &[&Row]) -> (usize, usize) {
     let (mut pairs, mut wrong) = (0, 0);
     for one in rows {
-        let same = |other: &&&Row| other.program == one.program && other.bytes == one.bytes;
-        for other in rows.iter().filter(same).filter(|other| other.measured > one.measured * APART)
+        let same = |other: &&&Row| other.of.program == one.of.program && other.bytes == one.bytes;
+        for other in
+            rows.iter().filter(same).filter(|other| other.of.measured > one.of.measured * APART)
         {
             pairs += 1;
-            wrong += usize::from(other.predicted <= one.predicted);
+            wrong += usize::from(other.of.predicted <= one.of.predicted);
         }
     }
     (pairs, wrong)
@@ -482,15 +469,15 @@ fn text(report: &Report) -> String {
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
     for rows in report.rows.chunks(METHODS.len()) {
         let [bound, flow, packet] = rows else { continue };
-        let mark = if bound.fitted { ", fitted" } else { "" };
+        let mark = if bound.of.fitted { ", fitted" } else { "" };
         table.row([
-            format!("{}{mark}", bound.program),
+            format!("{}{mark}", bound.of.program),
             (bound.bytes / KB).to_string(),
-            bound.topology.clone(),
-            format!("{:.3}", bound.measured),
-            percent(bound.error),
-            percent(flow.error),
-            percent(packet.error),
+            bound.of.topology.clone(),
+            format!("{:.3}", bound.of.measured),
+            percent(bound.of.error),
+            percent(flow.of.error),
+            percent(packet.of.error),
             format!("{:.2} %", flow.carried_error * 100.0),
             bound.sent_again.to_string(),
         ]);
@@ -541,17 +528,10 @@ mod tests {
     use super::*;
 
     fn row(topology: &str, measured: f64, predicted: f64) -> Row {
+        let what = ["shift by 1".to_owned(), topology.to_owned()];
         Row {
-            program: "shift by 1".into(),
+            of: Compared::new(what, METHODS[1], [measured, predicted], "s", 0.0),
             bytes: LONG,
-            topology: topology.into(),
-            method: METHODS[1],
-            measured,
-            predicted,
-            error: predicted / measured - 1.0,
-            fitted: false,
-            seconds: 0.0,
-            unit: "s",
             carried_error: 0.0,
             sent_again: 0,
         }

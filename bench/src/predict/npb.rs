@@ -6,6 +6,7 @@ use meikyo_fabric::Wiring;
 use meikyo_models::prediction::{Settings, Skeleton};
 use serde::Serialize;
 
+use super::compared::{Compared, named};
 use super::{now, predict};
 use crate::progress;
 
@@ -36,18 +37,10 @@ const STATED: [Stated; 5] = [
 /// A gain of one topology over another.
 #[derive(Debug, Serialize)]
 pub(super) struct Gain {
-    pub(super) program: &'static str,
-    pub(super) topology: String,
-    pub(super) method: &'static str,
+    #[serde(flatten)]
+    pub(super) of: Compared,
     /// Whose TCP hosts have, or `off`.
     pub(super) tcp: &'static str,
-    pub(super) measured: f64,
-    pub(super) predicted: f64,
-    /// As a share of what was measured.
-    pub(super) error: f64,
-    pub(super) fitted: bool,
-    pub(super) seconds: f64,
-    unit: &'static str,
     /// Mop/s for each rank that are predicted of the better one, the worse one, and the tree with one
     /// cable.
     pub(super) rates: [f64; 3],
@@ -75,19 +68,10 @@ fn gain(wiring: &Wiring, stated: &Stated, tcp: &'static str) -> Result<Gain, Fai
     };
     let rates = [rate(better)?, rate(worse)?, rate(BASE)?];
     let predicted = 100.0 * (rates[0] - rates[1]) / rates[2];
-    Ok(Gain {
-        program,
-        topology: format!("{} over {}", named(better), named(worse)),
-        method: "packet",
-        tcp,
-        measured: gain,
-        predicted,
-        error: predicted / gain - 1.0,
-        fitted: false,
-        seconds: start.elapsed().as_secs_f64(),
-        unit: "percentage points of tree 8 (1 link)",
-        rates,
-    })
+    let what = [program.to_owned(), format!("{} over {}", named(better), named(worse))];
+    let unit = "percentage points of tree 8 (1 link)";
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(Gain { of: Compared::new(what, "packet", [gain, predicted], unit, seconds), tcp, rates })
 }
 
 /// What one processor of `SuperNova` (Opteron, 1.8 GHz) computes of each benchmark, in 10^6 operations a
@@ -100,8 +84,4 @@ fn mop_per_s(program: &str) -> u32 {
         "is" => 15,
         _ => 350,
     }
-}
-
-fn named((topology, cables): (&str, u16)) -> String {
-    format!("{topology} ({cables} link{})", if cables == 1 { "" } else { "s" })
 }
