@@ -1,5 +1,6 @@
 //! A server that takes rows from other hosts, as those that send name it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use meikyo_console::failure::Failure;
@@ -59,6 +60,11 @@ pub(crate) fn target(
         return Err(refused());
     }
     let authority = with_port(authority, port).ok_or_else(refused)?;
+    let address: Option<SocketAddr> = authority.parse().ok();
+    if roots.is_none() && address.is_some_and(|address| !address.ip().is_loopback()) {
+        return Err(Failure::new(format!("`{url}` would send everything unprotected"))
+            .hint("use https; http is for addresses of this host"));
+    }
     Ok(Target { authority, prefix: path.trim_end_matches('/').to_owned(), roots, token })
 }
 
@@ -91,6 +97,9 @@ mod tests {
             "http://x/ y",
             "http://x/\r\nHost: y",
             "http://x?a",
+            // Everybody on the way would read it.
+            "http://10.1.1.1:8420",
+            "http://[2001:db8::1]",
         ] {
             assert!(target("--server", wrong, roots, None).is_err(), "{wrong}");
         }

@@ -709,13 +709,13 @@ struct Over {
     summaries: Vec<(i64, u32, Summary)>,
 }
 
-/// The second that an instant is of.
 /// How long after a second a host takes its samples from the kernel.
 fn behind(host: &str) -> Nanos {
     let of_name = host.bytes().fold(0_u8, |sum, octet| sum.wrapping_mul(31).wrapping_add(octet));
     BEHIND_MIN + Nanos::new(BEHIND_APART.get() / 256 * u64::from(of_name))
 }
 
+/// The second that an instant is of.
 fn second_of(ns: i64) -> i64 {
     ns.div_euclid(1_000_000_000)
 }

@@ -290,7 +290,7 @@ fn name_of(reading: &mut Reading<'_>, seen: &Seen<'_>, by: By) -> Name {
 }
 
 /// What stands for a name that is not known.
-const NOT_KNOWN: &str = "[unknown]";
+pub const NOT_KNOWN: &str = "[unknown]";
 
 /// The first and the last instant, ns since the epoch.
 pub(crate) type Ends = (i64, i64);

@@ -6,6 +6,7 @@
 //! (see `read/listing.rs`). Files that an earlier version wrote have no checksums: they are only
 //! decoded, and counted as unverified.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array as _, AsArray as _};
@@ -19,9 +20,10 @@ use crate::declared;
 use crate::devices;
 use crate::format::{self, IdentityError};
 use crate::layout::{self, ListError, ParquetFile, SegmentFile, hour_of};
+use crate::manifest;
 use crate::problem::{Problem, decoded};
 use crate::read::{
-    Meter, OpenError, ReadError, Recording, Verification, VerifiedFile, Wanted, rows_told,
+    Meter, OpenError, ReadError, Recording, UNNAMED, Verification, VerifiedFile, Wanted, rows_told,
     time_span_of,
 };
 use crate::segment::{Ending, ReadSegmentError, SegmentReader};
@@ -114,14 +116,28 @@ pub fn check(dir: &Path) -> Result<CheckReport, CheckError> {
             report.damage.push(Damage { path, at: None, what: in_one_line(&error) });
         }
     }
+    let mut unnamed: BTreeMap<PathBuf, u64> = BTreeMap::new();
     for file in &listing.parquet {
         report.files += 1;
-        report.unverified_files += u64::from(file.claim.is_none());
         let checked = decoded(|| check_parquet(file, &mut report)).and_then(|checked| checked);
-        if let Err(what) = checked {
-            report.damage.push(Damage { path: file.path.clone(), at: None, what });
+        let manifest = layout::stream_dir(dir, &file.name.stream).join(manifest::FILE_NAME);
+        match checked {
+            Err(what) if what == UNNAMED && !manifest.exists() => {
+                *unnamed.entry(manifest).or_default() += 1;
+                continue;
+            }
+            Err(what) => report.damage.push(Damage { path: file.path.clone(), at: None, what }),
+            Ok(()) => {}
         }
+        report.unverified_files += u64::from(file.claim.is_none());
     }
+    let lost = unnamed.into_iter().map(|(path, files)| {
+        let what = format!(
+            "it is missing: {files} files were written with it, and none of them is read without"
+        );
+        Damage { path, at: None, what }
+    });
+    report.damage.extend(lost);
     Ok(report)
 }
 

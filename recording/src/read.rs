@@ -53,7 +53,7 @@ pub(crate) use parquet_rows::time_span_of;
 pub use scan::Scan;
 pub use verified::Verification;
 pub(crate) use verified::{
-    Meter, OpenError, VerifiedFile, rows_told, table_schema, table_schema_of,
+    Meter, OpenError, UNNAMED, VerifiedFile, rows_told, table_schema, table_schema_of,
 };
 
 /// Hours of a span of frames that are all taken to have rows.

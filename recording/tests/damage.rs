@@ -405,6 +405,26 @@ fn rows_of_another_time_than_their_frame_says_are_left_out_and_told() {
     }
 }
 
+#[test]
+fn a_manifest_that_is_gone_is_told_once_and_not_by_each_of_its_files() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("whole");
+    make(&dir);
+    let manifest = dir.join("log/a/manifest");
+    std::fs::remove_file(&manifest).unwrap();
+    let report = check::check(&dir).unwrap();
+    let of_files: Vec<_> = report
+        .damage
+        .iter()
+        .filter(|damage| damage.path.extension().is_some_and(|of| of == "parquet"))
+        .collect();
+    assert!(of_files.is_empty(), "{of_files:?}");
+    let told: Vec<_> = report.damage.iter().filter(|damage| damage.path == manifest).collect();
+    let is_missing = |what: &str| what.starts_with("it is missing: ");
+    assert!(matches!(&told[..], [damage] if is_missing(&damage.what)), "{told:?}");
+    assert_eq!(report.unverified_files, 0, "no earlier version wrote them");
+}
+
 /// What is done to a recording, in words and as a function of its directory.
 type Harm = (&'static str, fn(&Path));
 

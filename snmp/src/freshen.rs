@@ -58,7 +58,10 @@ impl fmt::Display for Decision {
                 write!(f, "set nsCacheTimeout of ifTable from {from} to 0 s, and back at the end")
             }
             Self::AlreadyFresh => {
-                write!(f, "nothing: nsCacheTimeout of ifTable is 0 already, and will stay so")
+                write!(
+                    f,
+                    "nothing to do: this agent does not cache ifTable (its nsCacheTimeout is 0)"
+                )
             }
             Self::Disabled => write!(
                 f,

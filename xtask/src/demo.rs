@@ -69,7 +69,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     let page = std::io::stdout().is_terminal().then(page_address).transpose()?;
     println!("measured: {measured}");
     if let Some(page) = &page {
-        println!("the page: http://{page}/ (measured on until Ctrl-C)");
+        println!("the page: http://{page}/ (still measuring; Ctrl-C ends it)");
     }
     let steps = next::steps(&recording);
     let missing = next::missing(root, &steps);

@@ -10,8 +10,8 @@
 //! that tests run.
 
 mod binaries;
-#[path = "../../models/tests/ranks/lacking.rs"]
-mod lacking;
+#[path = "../../models/tests/ranks/building.rs"]
+mod building;
 mod lanes;
 mod libtest;
 
@@ -23,7 +23,7 @@ use meikyo_testing::TALLIED;
 use crate::program::{Program, cargo, program};
 use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
-use crate::test_run::lacking::lacking;
+use crate::test_run::building::{QUICKLY, lacking};
 use crate::test_run::lanes::Beside;
 use crate::test_run::libtest::LibtestOutput;
 use crate::web::Page;
@@ -154,6 +154,7 @@ fn over_ranks(root: &Path, features: &str, tally: &mut Tally) -> anyhow::Result<
     let features = [features, "meikyo-cli/mpi,meikyo-bench/mpi"].join(",");
     let arguments = [
         &["test", "--workspace", "--no-fail-fast", "--locked", "--features", &features][..],
+        &QUICKLY,
         // The second has the program of the benches built with the feature, too.
         &["--test", "mpirun", "--test", "as_the_verb", "--", "--show-output"],
     ];

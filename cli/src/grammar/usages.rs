@@ -21,7 +21,7 @@ const NOT_REACHED: &str = "a number is not reached, or the output is not right";
 pub(crate) const USAGES: &[Usage] = &[
     asks(
         "measure",
-        "rows were lost, or a device did not answer at the end",
+        "rows were lost, or did not reach the server",
         &[
             "meikyo measure --cluster cluster.toml --out recording --serve",
             "meikyo measure --for 30s --quiet --json",
@@ -169,7 +169,7 @@ pub(crate) const USAGES: &[Usage] = &[
     ),
     asks(
         "checkpoint plan",
-        "no scheme survives the losses that it must",
+        "no scheme survives the losses that it must, or no interval helps",
         &["meikyo checkpoint plan --hosts 64 --bytes 16GiB --mtbf 30d"],
     ),
     done("checkpoint key", &["meikyo checkpoint key --out job.key"]),

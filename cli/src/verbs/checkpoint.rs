@@ -6,6 +6,7 @@ mod criu;
 mod daemon;
 mod doctor;
 mod domains;
+mod fence;
 mod inside;
 mod key;
 mod levels;
@@ -38,19 +39,19 @@ pub(crate) struct CheckpointArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Predict the cost of checkpoints on a cluster, and recommend an interval and a scheme; exit 1
-    /// if no scheme survives the required losses
+    /// if no scheme survives the required losses, or hosts fail more often than a checkpoint takes
     Plan(Box<plan::PlanArgs>),
     /// Make the key that all hosts of a job share, readable by its owner only
     Key(key::KeyArgs),
-    /// Run a program with daemons on all its hosts, and end as it does
+    /// Run a program with checkpoint daemons on all its hosts, and exit as it does
     ///
     /// COMMAND is started on the first host; mpiexec of MPICH and Open MPI finds the others there. When a host is lost,
     /// the program is ended, and `restart` goes on from the newest checkpoint.
     Run(Box<run::RunArgs>),
     /// Capture a program once as `run --as-is` does, and say whether that is possible; exit 1 if not
     Doctor(doctor::DoctorArgs),
-    /// Lose a host of a program on purpose, and say how long it takes until it runs again on a spare; exit 1 if it cannot
-    /// be captured
+    /// Kill a host on purpose and measure how long it takes until the program runs again on a spare; exit 1 if the program
+    /// cannot be captured
     Rehearse(rehearse::RehearseArgs),
     /// Run the daemon of one host until it is killed
     Daemon(Box<daemon::DaemonArgs>),

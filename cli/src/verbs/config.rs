@@ -87,8 +87,8 @@ pub(super) fn explained(error: LoadError, where_wrong: String) -> Failure {
     let hint = match error {
         LoadError::Invalid(_) => where_wrong,
         LoadError::Read { .. } | LoadError::TooLarge { .. } => {
-            "name the cluster file with `--cluster`, or let one be written of what answers: \
-             `meikyo config init ADDRESSES --community REFERENCE`"
+            "name the cluster file with `--cluster`, or have one written for the devices that answer: \
+             `meikyo config init '10.0.0.[1-9]' --community env:COMMUNITY`"
                 .to_owned()
         }
     };

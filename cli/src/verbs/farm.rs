@@ -136,7 +136,8 @@ impl FarmArgs {
         if !self.first.is_loopback() || last > u64::from(u32::from(Ipv4Addr::new(128, 0, 0, 0))) {
             let text =
                 format!("{} agents from {} on leave 127.0.0.0/8", options.agents(), self.first);
-            return Err(Failure::new(text).hint("meikyo farm --first 127.1.0.1"));
+            let hint = "lower --count, or begin at a lower address: --first 127.0.0.2";
+            return Err(Failure::new(text).hint(hint));
         }
         Ok(options)
     }
@@ -202,16 +203,25 @@ pub(crate) fn run(args: &FarmArgs) -> Result<Answer, Failure> {
         signal_hook::low_level::pipe::register(signal, trigger.try_clone()?)?;
     }
     let socket = farm::FarmSocket::bind(args.port).map_err(|error| {
-        Failure::from(error).hint(
+        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
+        let is_denied =
+            cause.map(std::io::Error::kind) == Some(std::io::ErrorKind::PermissionDenied);
+        Failure::from(error).hint(if is_denied {
+            "ports below 1024 need root; give this farm another `--port` (0 takes a free one)"
+        } else {
             "another farm may run; give this one another `--port` (0 takes a free one); `ss -lunp` \
-                   shows who listens",
-        )
+             shows who listens"
+        })
     })?;
     let port = socket.port()?;
     if let Some(directory) = &args.write_cluster {
         cluster_file::write(args, farm.options(), port, directory)?;
     }
     say(&format!("ready: {agents} agents at {first}:{port} and the addresses after it"));
+    if let Some(directory) = &args.write_cluster {
+        let file = directory.join(cluster_file::NAME);
+        say(&format!("next: meikyo measure --cluster {} --serve", file.display()));
+    }
     let report = farm::run(&mut farm, &socket, &stop, truth.as_mut())?;
     if let (Some(writer), Some(bytes)) = (truth, farm.truth()) {
         writer.finish(bytes)?;

@@ -66,8 +66,6 @@ pub(crate) struct MeasureArgs {
     /// The recording to write; an existing one is continued
     #[arg(long, value_name = "RECORDING", default_value = "recording", env = "MEIKYO_RECORDING")]
     out: PathBuf,
-    #[command(flatten)]
-    afar: AfarArgs,
     /// End after this span, for example 30s; by default at SIGINT or SIGTERM
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<Nanos>,
@@ -106,6 +104,9 @@ pub(crate) struct MeasureArgs {
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
+    // Last, since it has a heading, which options behind it would stand under, too.
+    #[command(flatten)]
+    afar: AfarArgs,
 }
 
 /// What a measurement does without its recording.

@@ -73,10 +73,16 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Answer, Failure> {
         Err(QueryError::Print(error)) => return Err(error.into()),
         Err(QueryError::Read(error)) => return Err(error.into()),
     };
-    if printed == 0 {
-        output::say(&format!(
-            "meikyo: no row of table `{table}` matches these devices and that time"
-        ));
+    // Where files are damaged, that is the reason.
+    if printed == 0 && outcome.problems.is_empty() {
+        let is_of_all =
+            selection.labels.is_empty() && (selection.from, selection.to) == (None, None);
+        let what = if is_of_all {
+            format!("table `{table}` has no rows: nothing of it was measured")
+        } else {
+            format!("no row of table `{table}` matches these devices and that time")
+        };
+        output::say(&format!("meikyo: {what}"));
     }
     Ok(missing_rows::tell(&outcome.problems))
 }

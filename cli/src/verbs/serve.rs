@@ -64,12 +64,6 @@ pub(crate) struct ServeArgs {
     cluster: Option<PathBuf>,
     #[command(flatten)]
     protection: Protection,
-    #[command(flatten)]
-    influx: InfluxArgs,
-    #[command(flatten)]
-    remote_write: RemoteWriteArgs,
-    #[command(flatten)]
-    notify: NotifyArgs,
     /// Print a new token and its line for --token-file, and exit: a token for viewing, with
     /// `=ingest:PATTERN,...` one that only lets senders of these names send rows, or with
     /// `=jobs:PATTERN,...` one that only shows samples of these jobs (slurm:123) and users (user:1000)
@@ -81,6 +75,13 @@ pub(crate) struct ServeArgs {
         default_missing_value = "view"
     )]
     new_token: Option<TokenRole>,
+    // Last, since these have headings, which options behind them would stand under, too.
+    #[command(flatten)]
+    influx: InfluxArgs,
+    #[command(flatten)]
+    remote_write: RemoteWriteArgs,
+    #[command(flatten)]
+    notify: NotifyArgs,
 }
 
 /// What a token is made for, as it stands before its hash.
@@ -433,7 +434,7 @@ fn fabric_of(file: &Path) -> Result<FabricBody, Failure> {
     let cluster = meikyo_cluster::load(file).map_err(|error| {
         config::explained(error, format!("meikyo config check --cluster {}", file.display()))
     })?;
-    let hint = format!("meikyo fabric plan --cluster {}", file.display());
+    let hint = "leave out --cluster, or add a section [fabric]: docs/cluster-file.md#fabric";
     shown(&cluster).map_err(|failure| failure.hint(hint))
 }
 
@@ -443,7 +444,9 @@ fn explained(error: StartError) -> Failure {
             "make a token with `meikyo serve --new-token`, then \
              `meikyo serve --listen ... --token-file FILE --tls-cert FILE --tls-key FILE`"
         }
-        StartError::Listen { .. } => "another address: `meikyo serve --listen 127.0.0.1:0`",
+        StartError::Listen { .. } => {
+            "name another address; with port 0 any that is free: 127.0.0.1:0"
+        }
         StartError::Token(_) => "make a token and its hash with `meikyo serve --new-token`",
         StartError::Ingest(KeeperError::Foreign { .. } | KeeperError::Taken { .. }) => {
             "name a directory of its own, which need not be there: `meikyo serve --ingest DIR`"

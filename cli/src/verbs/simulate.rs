@@ -271,7 +271,7 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
     if let Some((resource, share)) = &report.bottleneck {
         row("bottleneck", format!("{resource}, {:.1} % busy", share * 100.0));
     }
-    row("scheduler", format!("{} on {}", report.effort.scheduler, threads(report)));
+    row("scheduler", scheduler(report));
     row("result", format!("{:016x}", report.result_digest));
     let percentiles = PERCENTILES.map(|(_, name)| name);
     let mut headings = vec!["statistic", "group", "count", "mean", "deviation", "least"];
@@ -305,10 +305,17 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
     text
 }
 
-fn threads(report: &Report) -> String {
-    let (threads, ranks) = (report.effort.threads_used, report.effort.ranks);
+/// How the model was run; one queue on one thread needs no number of them.
+fn scheduler(report: &Report) -> String {
+    let effort = &report.effort;
+    let (scheduler, threads, ranks) = (effort.scheduler, effort.threads_used, effort.ranks);
     let over = if ranks > 1 { format!(" over {ranks} ranks") } else { String::new() };
-    format!("{threads} thread{}{over}", if threads == 1 { "" } else { "s" })
+    match scheduler {
+        "sequential" => scheduler.to_owned(),
+        _ => {
+            format!("{scheduler} on {threads} thread{}{over}", if threads == 1 { "" } else { "s" })
+        }
+    }
 }
 
 fn tally_row(name: &str, who: &str, tally: &Tally, percentiles: [Option<f64>; 4]) -> Vec<String> {

@@ -389,7 +389,14 @@ fn a_host_that_answers_again_is_not_replaced_and_one_that_stays_silent_is() {
     let Some(protected) = Protected::new("openmpi", &["stencil"]) else { return };
     let (said, plate) = undisturbed(&protected, Program::Stencil);
     let command = Program::Stencil.command("openmpi", true);
-    let options = ["--spares", "1", "--every", "3s", "--replace-after", "2s"];
+    // Whoever ends hosts fails once, and notes what had been said when it was asked.
+    let fence = protected.site.path("fence");
+    let asked = protected.site.path("asked");
+    let [script, tried] = [&fence, &asked].map(|path| path.to_str().unwrap());
+    fs::write(&fence, format!("echo \"$1\" >> {tried}\n[ $(wc -l < {tried}) = 2 ]\n")).unwrap();
+    let fence_with = format!("sh {script}");
+    let options =
+        ["--spares", "1", "--every", "3s", "--replace-after", "2s", "--fence-with", &fence_with];
     let mut running = protected.run(&options, &command);
     let job = protected.site.path("job");
     begin(&protected, &mut running);
@@ -408,7 +415,14 @@ fn a_host_that_answers_again_is_not_replaced_and_one_that_stays_silent_is() {
     fs::write(protected.site.path("hurry"), []).unwrap();
     protected.ends_as(running, &said, &plate);
     let told = protected.site.said();
-    assert!(told.contains("the host node2 is gone, and spare1 takes its place"), "{told}");
+    let places = [
+        "ended with exit status: 1; no spare takes the place of node2 before it succeeds",
+        "the host node2 is fenced",
+        "the host node2 is gone, and spare1 takes its place",
+    ]
+    .map(|said| told.find(said));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {told}");
+    assert_eq!(fs::read_to_string(&asked).unwrap(), "node2\nnode2\n");
 }
 
 #[test]

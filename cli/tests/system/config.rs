@@ -104,7 +104,7 @@ fn a_missing_file_is_answered_with_2_on_standard_error() {
     insta::assert_snapshot!(stderr(&output), @r#"
 error: cannot read the cluster file `nowhere.toml`
   cause: No such file or directory (os error 2)
-hint: name the cluster file with `--cluster`, or let one be written of what answers: `meikyo config init ADDRESSES --community REFERENCE`
+hint: name the cluster file with `--cluster`, or have one written for the devices that answer: `meikyo config init '10.0.0.[1-9]' --community env:COMMUNITY`
 "#);
 }
 

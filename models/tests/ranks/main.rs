@@ -12,10 +12,10 @@ use std::sync::{Mutex, PoisonError};
 
 use meikyo_sim::{Ranks, Scheduler};
 
+mod building;
 mod cases;
-mod lacking;
 
-use lacking::lacking;
+use building::{QUICKLY, lacking};
 
 /// Nothing here takes a tenth of this: ranks that wait for each other for ever are found.
 const DEADLINE_S: &str = "300";
@@ -28,7 +28,7 @@ struct Library {
     name: &'static str,
     packages: &'static str,
     arguments: &'static [&'static str],
-    /// Settings of the profile that it is built by, which tell its crates from those with MPICH.
+    /// What cargo is told of the profile that it is built by, which tells its crates from those with MPICH.
     profile: &'static [&'static str],
 }
 
@@ -39,13 +39,8 @@ const OPEN_MPI: Library = Library {
     packages: "openmpi-bin libopenmpi-dev",
     arguments: &["--allow-run-as-root", "--oversubscribe"],
     // Cargo builds the bindings apart where their profile differs, and with them what depends on them,
-    // but no crate that their build needs. Building the models takes longer than running them: no
-    // optimisation.
-    profile: &[
-        "profile.dev.package.mpi-sys.opt-level=2",
-        "profile.dev.package.meikyo-sim.opt-level=0",
-        "profile.dev.package.meikyo-models.opt-level=0",
-    ],
+    // but no crate that their build needs.
+    profile: &["--config", "profile.dev.package.mpi-sys.opt-level=2"],
 };
 
 #[test]
@@ -140,10 +135,7 @@ impl Library {
         // Set for the test programs only: crates would be built anew with it.
         command.env_remove("RUSTC_BOOTSTRAP");
         command.args(["build", "--quiet", "--locked", "--workspace", "--features", WITH_MPI]);
-        command.args(["--example", "ranks"]);
-        for setting in self.profile {
-            command.args(["--config", setting]);
-        }
+        command.args(["--example", "ranks"]).args(QUICKLY).args(self.profile);
         let output = command
             .arg("--target-dir")
             .arg(target)

@@ -43,6 +43,8 @@ struct Followed {
     owner: Option<u32>,
     read: u64,
     is_cut: bool,
+    /// Whether its first thread has ended: others may go on, and no process ends before.
+    has_lost_first: bool,
     has_ended: bool,
 }
 
@@ -68,7 +70,9 @@ impl PerfMaps {
     /// A thread has ended, and with the last one its process.
     pub(super) fn thread_ended(&mut self, ids: Ids) {
         if let Some(followed) = self.0.get_mut(&ids.pid) {
-            followed.has_ended = has_ended(ids.pid);
+            followed.has_lost_first |= ids.tid == ids.pid;
+            // Looking costs more than all else that is done for a thread.
+            followed.has_ended = followed.has_lost_first && has_ended(ids.pid);
         }
     }
 

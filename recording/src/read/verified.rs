@@ -24,6 +24,9 @@ use crate::schema::TableSchema;
 
 /// What is read at once of a column that somebody reads on in.
 const AHEAD: u64 = 64 << 10;
+
+/// What is wrong with a file of a stream whose manifest does not name it, or is gone.
+pub(crate) const UNNAMED: &str = "no manifest names it, and it was written with one";
 /// Places of a file that are read on at, as many as a table has columns that anybody reads at once. Each
 /// takes [`AHEAD`] octets, or a page.
 const WINDOWS_MAX: usize = 32;
@@ -121,8 +124,7 @@ impl VerifiedFile {
         if verification == Verification::Always {
             let sums = Checksums::read_from(metadata.file_metadata()).map_err(OpenError::Unfit)?;
             if sums.is_some() && file.claim.is_none() {
-                let what = "no manifest names it, and it was written with one";
-                return Err(OpenError::Unfit(what.into()));
+                return Err(OpenError::Unfit(UNNAMED.into()));
             }
             let inner = Arc::get_mut(&mut this.0).expect("nobody else has it yet");
             inner.sums = sums.map(|of| {
@@ -292,7 +294,7 @@ impl Inner {
                     break;
                 }
                 let what = format!(
-                    "octets {of_block} to {to} are damaged: they do not have their checksum"
+                    "octets {of_block} to {to} are damaged: they do not match their checksum"
                 );
                 return Err(ParquetError::General(what));
             }

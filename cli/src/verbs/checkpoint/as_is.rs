@@ -23,6 +23,7 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, bytes_text, span_text};
 use meikyo_units::Nanos;
 
+use super::fence::fence;
 use super::inside::{DUMPED, HERE, READY, RESTORED, SAVED, WHOLE};
 use super::parts::Parts;
 use super::plan::DETECTION;
@@ -115,6 +116,7 @@ fn carry_on(
             Outcome::Lost(place, is_saved) => {
                 lost_at = Some(now());
                 let lost = site.lost(place);
+                fence(site, &site.hosts[place].name)?;
                 let Some(spare) = site.replace(place) else {
                     let hint = format!(
                         "meikyo checkpoint restart --directory {} goes on when {lost} is back, or with --on HOSTS with another in \

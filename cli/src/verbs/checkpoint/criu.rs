@@ -15,7 +15,7 @@ pub(super) fn path_of(program: &Path) -> Result<PathBuf, Failure> {
 pub(super) fn working(program: &Path) -> Result<PathBuf, Failure> {
     let program = path_of(program)?;
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::new("only root captures programs as they are")
+        return Err(Failure::new("only root can capture unmodified programs")
             .hint("run it as root; a program with libmeikyo_checkpoint needs no privileges, and no --as-is"));
     }
     let criu = Criu::new(&program);

@@ -95,7 +95,7 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// Prints the plan; the answer is no when no scheme survives the losses that it must.
+/// Prints the plan; the answer is no when no scheme survives the losses that it must, or no interval helps.
 pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
     let room = args.cluster.as_deref().map(Room::read).transpose()?;
     let hosts = args.hosts.or_else(|| room.as_ref().map(|room| room.names.len())).unwrap_or(0);
@@ -126,7 +126,8 @@ pub(super) fn run(args: &PlanArgs) -> Result<Answer, Failure> {
     } else {
         output::print(&format!("{}{}", text(&wishes, &load, &plan), lost_with(&fatal)))?;
     }
-    Ok(if plan.chosen.is_some() { Answer::Yes } else { Answer::No })
+    let advised = plan.chosen.and_then(|at| plan.candidates.get(at));
+    Ok(if advised.is_some_and(pays) { Answer::Yes } else { Answer::No })
 }
 
 fn check(args: &PlanArgs, hosts: usize, group: usize) -> Result<(), Failure> {
@@ -285,6 +286,13 @@ fn explained(wishes: &Wishes, plan: &Plan) -> String {
         );
     };
     let Candidate { scheme, terms, .. } = candidate;
+    if !pays(candidate) {
+        return format!(
+            "No interval helps: {scheme} takes {} for a checkpoint, and a host fails every {}\n",
+            span_text(terms.total),
+            span_text(Nanos::new(wishes.between_failures.get() / wishes.hosts as u64)),
+        );
+    }
     format!(
         "Take {scheme}: of the schemes that survive {} lost, it loses the least time and then writes \
          the least.\n\
@@ -301,6 +309,11 @@ fn explained(wishes: &Wishes, plan: &Plan) -> String {
         percent(candidate.lost_share),
         plan.levels.as_ref().map_or_else(String::new, levels_text),
     )
+}
+
+/// Whether a checkpoint is done before the next one would be due.
+fn pays(candidate: &Candidate) -> bool {
+    candidate.interval > candidate.terms.total
 }
 
 fn levels_text(levels: &LevelsPlan) -> String {

@@ -97,6 +97,10 @@ pub(crate) struct RunArgs {
     /// A host that the others have not heard of for so long is replaced by a spare; one that answers before goes on
     #[arg(long, value_name = "SPAN", default_value_t = REPLACE_AFTER)]
     replace_after: Nanos,
+    /// The command that switches a lost host off, run as `COMMAND HOST` before a spare takes its place: none does until it ends with
+    /// 0, so that the host cannot go on writing beside it. For example 'ipmi-power.sh off'
+    #[arg(long, value_name = "COMMAND")]
+    fence_with: Option<String>,
     /// Make the files that match part of every checkpoint: those that are changed in place, or opened anew each time;
     /// as table or 'results/*.out', below this directory or absolute, may be given several times
     #[arg(long, value_name = "PATTERN", requires = "as_is")]
@@ -149,6 +153,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
         spares,
         domains,
         replace_after: args.replace_after,
+        fence: args.fence_with.clone(),
         limits: args.limits.arguments(),
         recorded: args.recorded.absolute()?,
         environment: environment.collect(),
@@ -350,6 +355,7 @@ pub(super) fn on_trial(directory: &Path, trial: Trial<'_>) -> Result<Site, Failu
         spares: containers((1..=trial.spares).map(|number| format!("spare{number}")).collect()),
         domains: Domains::default(),
         replace_after: REPLACE_AFTER,
+        fence: None,
         limits: Vec::new(),
         recorded: RecordedArgs::default(),
         environment: Site::capturable(),

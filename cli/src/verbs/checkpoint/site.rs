@@ -157,6 +157,9 @@ pub(super) struct Site {
     pub(super) domains: Domains,
     /// A host that the others have not heard of for so long is replaced by a spare.
     pub(super) replace_after: Nanos,
+    /// The command that ends a lost host before a spare takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) fence: Option<String>,
     /// What daemons are limited to.
     pub(super) limits: Vec<String>,
     /// Where what happens is written to.

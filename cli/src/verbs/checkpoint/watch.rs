@@ -14,6 +14,7 @@ use meikyo_console::output;
 use meikyo_spaces::{Container, ContainerError, ContainerOptions, Lan, process};
 
 use super::afar::Afar;
+use super::fence::fence;
 use super::role_names::{self as roles, UNREACHED};
 use super::site::{Host, JOB, LINKS, PROGRAM_LINK, Site, Way};
 use super::slurm;
@@ -104,6 +105,7 @@ pub(super) fn carry_out(
             Err(Unfinished::Lost(place, explained)) => (place, explained),
         };
         let lost = site.lost(place);
+        fence(site, &site.hosts[place].name)?;
         let Some(spare) = site.replace(place) else { return Err(explained) };
         output::say(&format!("the host {lost} is gone, and {spare} takes its place"));
         (first, drained) = (&[], None);

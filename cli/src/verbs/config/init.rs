@@ -5,7 +5,7 @@
 mod found;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,8 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
 use meikyo_recording::unfinished::{Durability, replace_file};
 use meikyo_snmp::Credentials;
-use meikyo_snmp::survey::{Job, SurveyOptions, walk_all};
-use meikyo_units::Nanos;
+use meikyo_snmp::survey::{Job, SurveyError, SurveyOptions, walk_all};
+use meikyo_units::{Nanos, in_one_line};
 use serde_json::json;
 
 use crate::verbs::agent::Keyed;
@@ -77,19 +77,24 @@ pub(super) fn run(args: &InitArgs) -> Result<Answer, Failure> {
     let base = args.out.parent().unwrap_or_else(|| Path::new(""));
     let mut left: Vec<SocketAddr> = addresses;
     let mut found = Vec::new();
+    let mut refused = BTreeMap::new();
     for access in args.accesses() {
         let credentials = Credentials::resolve(&access, base)?;
-        ask(&mut left, &credentials, &access, args.timeout, &mut found)?;
+        refused.extend(ask(&mut left, &credentials, &access, args.timeout, &mut found)?);
     }
+    refused.retain(|address, _| left.contains(address));
     found.sort_by_key(|device: &Found| device.address);
     found::name(&mut found);
     let silent: Vec<String> = left.iter().map(SocketAddr::to_string).collect();
     if !found.is_empty() {
         let text = text::file(&args.name, args.port, &found);
         check(&text, &args.out)?;
-        replace_file(&args.out, text.as_bytes(), Durability::Disk)?;
+        replace_file(&args.out, text.as_bytes(), Durability::Disk).map_err(|error| {
+            Failure::new(format!("cannot write `{}`: {error}", args.out.display()))
+                .hint("name another file with `--out`")
+        })?;
     }
-    tell(args, &found, &silent)?;
+    tell(args, &found, &silent, &refused)?;
     Ok(if found.is_empty() { Answer::No } else { Answer::Yes })
 }
 
@@ -126,14 +131,14 @@ fn addresses(args: &InitArgs) -> Result<Vec<SocketAddr>, Failure> {
     Ok(all.into_iter().collect())
 }
 
-/// Asks all addresses that are left; those that answer leave.
+/// Asks all addresses that are left; those that answer leave. What others said that did not accept it.
 fn ask(
     left: &mut Vec<SocketAddr>,
     credentials: &Credentials,
     access: &Access,
     timeout: Nanos,
     found: &mut Vec<Found>,
-) -> Result<(), Failure> {
+) -> Result<BTreeMap<SocketAddr, String>, Failure> {
     let jobs = left.iter().enumerate().map(|(device, &address)| Job {
         device,
         address,
@@ -141,9 +146,16 @@ fn ask(
         subtrees: found::subtrees(),
     });
     let options = SurveyOptions { in_flight_max: IN_FLIGHT_MAX, timeout, retries: 1 };
-    let mut answered = BTreeSet::new();
+    let (mut answered, mut refused) = (BTreeSet::new(), BTreeMap::new());
     for finished in walk_all(jobs.collect(), options)? {
-        let Ok(walked) = finished.result else { continue };
+        let walked = match finished.result {
+            Ok(walked) => walked,
+            Err(SurveyError::Refused(why)) => {
+                refused.insert(left[finished.device], in_one_line(&why));
+                continue;
+            }
+            Err(_) => continue,
+        };
         // An agent that shows nothing to these credentials may show something to others.
         let Some(device) = Found::new(left[finished.device], access.clone(), &walked) else {
             continue;
@@ -152,7 +164,7 @@ fn ask(
         found.push(device);
     }
     left.retain(|address| !answered.contains(address));
-    Ok(())
+    Ok(refused)
 }
 
 /// What is written is what `meikyo config check` finds right.
@@ -164,7 +176,12 @@ fn check(text: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn tell(args: &InitArgs, found: &[Found], silent: &[String]) -> Result<(), Failure> {
+fn tell(
+    args: &InitArgs,
+    found: &[Found],
+    silent: &[String],
+    refused: &BTreeMap<SocketAddr, String>,
+) -> Result<(), Failure> {
     let switches = found.iter().filter(|device| device.is_switch).count();
     let hosts = found.len() - switches;
     let file = args.out.display();
@@ -183,12 +200,15 @@ fn tell(args: &InitArgs, found: &[Found], silent: &[String]) -> Result<(), Failu
         return Ok(());
     }
     let mut text = if found.is_empty() {
-        "nothing answers; no file was written\n".to_owned()
+        "nothing answers as asked; no file was written\n".to_owned()
     } else {
         format!("{file}: {hosts} hosts, {switches} switches\n")
     };
     if !silent.is_empty() {
         text += &format!("no answer from {} of them: {}\n", silent.len(), fold(silent));
+    }
+    for (address, why) in refused {
+        text += &format!("{address} answers, but refuses: {why}\n");
     }
     if !found.is_empty() {
         text += &format!("next: meikyo probe --cluster {file}\n");

@@ -28,7 +28,7 @@ pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
     if args.json {
         let row = |AgentLines { hosts, count, lines }| AgentRow { hosts, count, lines };
         let agents = agents.into_iter().map(row).collect();
-        output::print_json(&Agents { schema: "meikyo.config.agents/1", agents })?;
+        output::print_json(&Agents { schema: "meikyo.config.snmpd/1", agents })?;
         return Ok(Answer::Yes);
     }
     let mut text = String::new();

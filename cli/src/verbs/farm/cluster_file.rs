@@ -13,6 +13,9 @@ use meikyo_snmp::farm::{AUTH_PASSWORD, FarmOptions, PRIVACY_PASSWORD};
 use super::FarmArgs;
 use crate::verbs::config::unknown_objects;
 
+/// What it is called.
+pub(super) const NAME: &str = "cluster.toml";
+
 /// The secrets of every farm, by the end of their reference; none of them guards anything.
 const SECRETS: [(&str, &str); 4] = [
     ("COMMUNITY", "public"),
@@ -36,7 +39,7 @@ pub(super) fn text(
         Failure::new(format!("{}: {}", problem.key, problem.text))
             .hint("docs/cluster-file.md says what a file needs, and what can be measured")
     };
-    match meikyo_cluster::parse(&text, Path::new("cluster.toml")) {
+    match meikyo_cluster::parse(&text, Path::new(NAME)) {
         Ok(cluster) => match unknown_objects(&cluster) {
             Some(problems) => Err(refused(&problems.listed[0])),
             None => Ok(text),
@@ -126,5 +129,5 @@ pub(super) fn write(
         writeln!(file, "{value}").map_err(failed)?;
     }
     let text = text(args, options, port, "file:")?;
-    fs::write(directory.join("cluster.toml"), text).map_err(failed)
+    fs::write(directory.join(NAME), text).map_err(failed)
 }

@@ -116,7 +116,7 @@ impl Summary {
     pub(super) fn text(&self) -> String {
         let polls = self.ok + self.late + self.missed + self.errors + self.skipped;
         let mut text = format!(
-            "{} devices for {:.1} s: {polls} (device, interval)s\n\
+            "{} devices for {:.1} s: {polls} polls\n\
              ok {}  late {}  missed {}  error {}  skipped {}\n\
              {} rows kept, {} dropped, {} logged\n",
             self.devices,

@@ -108,7 +108,7 @@ impl Troubles {
         let (changed, failing) = (self.devices.len(), self.devices.iter().filter(begun).count());
         if changed > 0 {
             say(&format!(
-                "and {failing} others fail, {} others answer again; {} fail now: table `events`",
+                "{failing} more fail and {} more answer again; {} fail now (table `events` lists them)",
                 changed - failing,
                 self.failing.len()
             ));

@@ -72,11 +72,12 @@ pub(crate) struct AgentArgs {
     span: Option<Nanos>,
     #[command(flatten)]
     sampling: SamplingArgs,
-    #[command(flatten)]
-    summing: SummingArgs,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
+    // Last, since it has a heading, which options behind it would stand under, too.
+    #[command(flatten)]
+    summing: SummingArgs,
 }
 
 /// Samples that stay on the host until they are wanted.
@@ -163,11 +164,15 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     }
     if !is_delivered {
         let waiting = summary.blocks_waiting;
-        let kept = match &args.spool {
-            Some(dir) => format!("they are in `{}` and are sent the next time", dir.display()),
-            None => "they are gone: a spool on a disk keeps them (`--spool DIR`)".to_owned(),
-        };
-        output::say(&format!("meikyo: the server does not have {waiting} blocks; {kept}"));
+        output::say(&match &args.spool {
+            Some(dir) => format!(
+                "meikyo: {waiting} blocks did not reach the server; they are in `{}` and are sent the next time",
+                dir.display()
+            ),
+            None => format!(
+                "meikyo: {waiting} blocks are lost, since the server was not reached; --spool DIR keeps them"
+            ),
+        });
     }
     Ok(if is_delivered && summary.blocks_dropped == 0 { Answer::Yes } else { Answer::No })
 }
@@ -331,7 +336,7 @@ impl Summary {
             (self.samples_forgotten, "samples were only summed up"),
             (self.lost, "records found no room in a ring"),
             (self.throttled, "times the kernel stopped sampling for a while"),
-            (self.blocks_waiting, "blocks wait for the server"),
+            (self.blocks_waiting, "blocks did not reach the server"),
             (self.blocks_dropped, "blocks found no room in the spool"),
         ] {
             if count > 0 {

@@ -127,7 +127,9 @@ pub(super) fn run(args: &RecordArgs) -> Result<Answer, Failure> {
         output::print(&summary.text())?;
     }
     if summary.samples == 0 {
-        output::say("meikyo: nothing was sampled: nothing of it ran for as long as a sample takes");
+        output::say(
+            "meikyo: nothing was sampled: it did not run for as long as the time between two samples",
+        );
     }
     Ok(match status {
         Some(code) if code != 0 => Answer::Exit(code),

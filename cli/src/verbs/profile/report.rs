@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
 use meikyo_profile::governor::percent;
-use meikyo_profile::report::{self, By, Of, Report, ReportOptions};
+use meikyo_profile::report::{self, By, NOT_KNOWN, Of, Report, ReportOptions};
 use meikyo_profile::tables::{off_cpu, samples, summaries};
 use meikyo_recording::Recording;
 use meikyo_units::{Nanos, WallTime};
@@ -128,7 +128,8 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
         Ok::<_, Failure>(report::report(&recording, &options)?)
     });
     let (before, after) = (before?, after?);
-    let differences = report::compare(&before, &after);
+    let mut differences = report::compare(&before, &after);
+    differences.retain(|it| it.share_ppm[0] != it.share_ppm[1]);
     let shown = differences.iter().take(args.count.lines);
     let unit = unit(&before);
     if args.count.json {
@@ -172,10 +173,10 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Answer, Failure> {
 fn told_of_samples(report: &Report, args: &CountArgs, place: &str) -> bool {
     if report.samples == 0 {
         let of = args.chosen.words();
-        let what = if args.off_cpu {
-            "is no time off the CPU, which is recorded with --off-cpu,"
-        } else {
-            "are no samples"
+        let what = match (args.summary, args.off_cpu) {
+            (true, _) => "are no sums of seconds, which are recorded with --summary,",
+            (false, true) => "is no time off the CPU, which is recorded with --off-cpu,",
+            (false, false) => "are no samples",
         };
         output::say(&format!("meikyo: there {what}{of}{place}"));
     }
@@ -196,6 +197,13 @@ fn print(report: &Report, args: &CountArgs) -> Result<Answer, Failure> {
         output::print_json(&document(report, args.lines))?;
     } else {
         output::print(&text(report, args.lines))?;
+    }
+    let is_by_group = matches!(args.by, By::Cgroup | By::Job);
+    if is_by_group && !report.lines.is_empty() && report.lines.iter().all(|it| it.name == NOT_KNOWN)
+    {
+        output::say(
+            "meikyo: control groups were not recorded; `profile record --cgroups` records them",
+        );
     }
     let answer = missing_rows::tell(&report.problems);
     Ok(if told_of_samples(report, args, " in that span") { answer } else { Answer::No })

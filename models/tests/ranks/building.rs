@@ -1,4 +1,13 @@
-//! Whether programs can be built and run with an MPI library here.
+//! How programs over ranks are built here, and whether they can be built and run with an MPI library.
+
+/// What cargo is told in addition. Building the kernel and its models once more takes longer than running them:
+/// no optimisation.
+pub(crate) const QUICKLY: [&str; 4] = [
+    "--config",
+    "profile.dev.package.meikyo-sim.opt-level=0",
+    "--config",
+    "profile.dev.package.meikyo-models.opt-level=0",
+];
 
 /// What is missing to build and run with `library`, which Debian has in `packages`.
 pub(crate) fn lacking(library: &str, packages: &str) -> Option<String> {
