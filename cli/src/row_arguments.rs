@@ -62,10 +62,16 @@ pub(crate) fn check_there(dir: &Path) -> Result<(), Failure> {
             return Err(Failure::new(format!("cannot look for `{}`: {error}", dir.display())));
         }
     };
-    Err(Failure::new(text).hint(
-        "name the recording's directory, which `meikyo measure --out RECORDING` makes, or set \
-         MEIKYO_RECORDING",
-    ))
+    let named = std::env::var_os("MEIKYO_RECORDING");
+    Err(Failure::new(text).hint(match named {
+        Some(named) if Path::new(&named) == dir => {
+            "MEIKYO_RECORDING names it: set it to the directory of a recording"
+        }
+        _ => {
+            "name the recording's directory, which `meikyo measure --out RECORDING` makes, or set \
+             MEIKYO_RECORDING"
+        }
+    }))
 }
 
 /// The cluster file that a verb works on.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use meikyo_console::arguments::interval;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_snmp::farm::truth::TruthWriter;
 use meikyo_snmp::farm::{self, Cache, CounterStart, Event, Farm, FarmOptions, Stop};
 use meikyo_units::{Nanos, WallTime};
@@ -217,7 +217,8 @@ pub(crate) fn run(args: &FarmArgs) -> Result<Answer, Failure> {
     if let Some(directory) = &args.write_cluster {
         cluster_file::write(args, farm.options(), port, directory)?;
     }
-    say(&format!("ready: {agents} agents at {first}:{port} and the addresses after it"));
+    let agents = counted(agents, "agent");
+    say(&format!("ready: {agents} at {first}:{port} and the addresses after it"));
     if let Some(directory) = &args.write_cluster {
         let file = directory.join(cluster_file::NAME);
         say(&format!("next: meikyo measure --cluster {} --serve", file.display()));

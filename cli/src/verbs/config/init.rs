@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use meikyo_cluster::{Access, AuthProtocol, LoadError, PrivProtocol, Secret, fold, unfold};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_recording::unfinished::{Durability, replace_file};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::survey::{Job, SurveyError, SurveyOptions, walk_all};
@@ -202,7 +202,9 @@ fn tell(
     let mut text = if found.is_empty() {
         "nothing answers as asked; no file was written\n".to_owned()
     } else {
-        format!("{file}: {hosts} hosts, {switches} switches\n")
+        let switches =
+            if switches == 1 { "1 switch".into() } else { format!("{switches} switches") };
+        format!("{file}: {}, {switches}\n", counted(hosts, "host"))
     };
     if !silent.is_empty() {
         text += &format!("no answer from {} of them: {}\n", silent.len(), fold(silent));

@@ -2,7 +2,7 @@
 
 use meikyo_cluster::{AgentLines, agent_lines};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_snmp::objects;
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ pub(super) fn run(args: &FileArgs) -> Result<Answer, Failure> {
         if !text.is_empty() {
             text.push('\n');
         }
-        let machines = if *count == 1 { "1 host".to_owned() } else { format!("{count} hosts") };
+        let machines = counted(*count, "host");
         text += &format!("# snmpd.conf of {hosts} ({machines}); replaces the whole file.\n");
         text += &lines.join("\n");
         text.push('\n');

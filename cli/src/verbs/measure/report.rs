@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use meikyo_console::output::bytes_text;
+use meikyo_console::output::{bytes_text, counted};
 use meikyo_recording::WriterCounters;
 use meikyo_snmp::collector::Status;
 use meikyo_snmp::tables::State;
@@ -116,10 +116,10 @@ impl Summary {
     pub(super) fn text(&self) -> String {
         let polls = self.ok + self.late + self.missed + self.errors + self.skipped;
         let mut text = format!(
-            "{} devices for {:.1} s: {polls} polls\n\
+            "{} for {:.1} s: {polls} polls\n\
              ok {}  late {}  missed {}  error {}  skipped {}\n\
              {} rows kept, {} dropped, {} logged\n",
-            self.devices,
+            counted(self.devices, "device"),
             self.seconds,
             self.ok,
             self.late,
@@ -131,15 +131,14 @@ impl Summary {
             bytes_text(self.bytes_logged),
         );
         let own = [
-            (self.stalls, "intervals spoiled by our own late wake-up"),
-            (self.overruns, "intervals slept through"),
-            (self.socket_drops, "datagrams dropped by our own socket"),
-            (self.strays, "stray datagrams"),
+            (self.stalls, "interval", "spoiled by our own late wake-up"),
+            (self.overruns, "interval", "slept through"),
+            (self.socket_drops, "datagram", "dropped by our own socket"),
+            (self.strays, "datagram", "that no request was open for"),
         ];
-        for (count, what) in own {
-            if count > 0 {
-                writeln!(text, "{count} {what}").expect("writing to a string cannot fail");
-            }
+        for (count, of, what) in own.into_iter().filter(|(count, ..)| *count > 0) {
+            writeln!(text, "{} {what}", counted(count, of))
+                .expect("writing to a string cannot fail");
         }
         if !self.failing.is_empty() {
             writeln!(text, "no valid answer at the end from {}", names(&self.failing))

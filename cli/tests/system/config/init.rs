@@ -30,7 +30,7 @@ fn a_file_is_written_of_what_a_real_agent_shows_and_is_right() {
     let right = meikyo(dir, &[&arguments[..], &told].concat());
     assert_eq!(right.status.code(), Some(0), "{}", stderr(&right));
     let said = stdout(&right);
-    assert!(said.starts_with("cluster.toml: 1 hosts, 0 switches\n"), "{said}");
+    assert!(said.starts_with("cluster.toml: 1 host, 0 switches\n"), "{said}");
     assert!(said.contains("no answer from 1 of them: 127.0.0.9:9"), "{said}");
     let text = fs::read_to_string(dir.join("cluster.toml")).unwrap();
     assert!(text.contains("name = \"node07\"") && text.contains("disk:/ every 10s"), "{text}");
