@@ -81,7 +81,11 @@ fn cost(wiring: &Wiring, tcp: bool, phold_event_ns: f64) -> Result<Cost, Failure
     let program = RankProgram::new((0..ranks).map(|own| script(own, ranks)).collect());
     let window = Bytes::new(BYTES);
     let options = PacketOptions {
-        messaging: Messaging { latency: Nanos::from_micros(50), eager_max: Bytes::new(BYTES) },
+        messaging: Messaging {
+            latency: Nanos::from_micros(50),
+            eager_max: Bytes::new(BYTES),
+            look_again: Nanos::ZERO,
+        },
         hop_delay: Nanos::from_micros(3),
         pause: true,
         port_buffer: Bytes::new(262_144),
@@ -89,6 +93,7 @@ fn cost(wiring: &Wiring, tcp: bool, phold_event_ns: f64) -> Result<Cost, Failure
         time_out: Nanos::from_millis(200),
         spoiled_ppm: 0,
         tcp: tcp.then_some(Tcp { stack: Stack::Linux26, control: Control::Cubic, window }),
+        shaped: false,
         courses: false,
     };
     let (start, before) = (now(), own_usage()?.cpu);

@@ -49,6 +49,9 @@ const BURST: Bytes = Bytes::new(1_816);
 /// The largest message that Open MPI sends before its receiver asks for it (`btl_tcp_eager_limit`).
 const EAGER_MAX: Bytes = Bytes::new(65_536);
 
+/// How often a rank that waits looks again (`PAUSE_NS` of the program that plays).
+const LOOK_AGAIN: Nanos = Nanos::from_micros(200);
+
 const KB: u64 = 1 << 10;
 const SHORT: u64 = 16 * KB;
 /// What stands for longer ones where time is short.
@@ -333,8 +336,11 @@ fn predicted(
 ) -> Result<[Predicted; 3], Failure> {
     let hosts = network.hosts();
     let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
-    let messaging =
-        Messaging { latency: Nanos::from_secs_f64(fitted.latency_s), eager_max: EAGER_MAX };
+    let messaging = Messaging {
+        latency: Nanos::from_secs_f64(fitted.latency_s),
+        eager_max: EAGER_MAX,
+        look_again: LOOK_AGAIN,
+    };
     let start = now();
     let least = bounds(network, program.actors(&placement)).least();
     let bound = Predicted {
@@ -348,6 +354,7 @@ fn predicted(
         streams_max: usize::try_from(QUEUE.get() / WINDOW.get())?,
         pause: false,
         full_share: 1.0,
+        window: WINDOW,
     };
     let options = FlowOptions { messaging, congestion, patience: 0, courses: false };
     let run = flow::run(network, program.actors(&placement), options)?;
@@ -366,6 +373,7 @@ fn predicted(
         memory: None,
         time_out: Nanos::from_millis(200),
         spoiled_ppm: 0,
+        shaped: true,
         courses: false,
         tcp: Some(Tcp { stack: Stack::Linux, control: Control::Cubic, window: WINDOW }),
     };

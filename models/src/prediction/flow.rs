@@ -1,13 +1,15 @@
 //! The flow method: messages as streams that share lanes max-min fairly, from event to event.
 //!
 //! A message up to the eager limit goes at once, and its sender goes on; a larger one announces itself,
-//! waits until its receiver asks for it (rendezvous), and its sender until it is gone. Whenever streams
+//! waits until its receiver asks for it (rendezvous), and its sender until it is gone. Between two actors
+//! everything comes in order (module `connections`), announcements and requests behind data too. Whenever streams
 //! begin or end, all rates are worked out anew.
 //!
 //! What is shared is shared by all, so that no part of it could run ahead of another: this is a
 //! calculation on one thread, like mean value analysis, and no model of LPs. Events are ordered by time
 //! and by when they were made; the result depends on nothing else.
 
+mod connections;
 mod mail;
 mod streams;
 
@@ -21,7 +23,8 @@ use super::network::Network;
 use super::program::{Actor, Heard, Message, Messaging, Step};
 use super::sharing::Congestion;
 
-use mail::{Begun, Mail, Ready};
+use connections::{Connections, Handed, Pair};
+use mail::{Announced, Begun, Mail, Met};
 use streams::Streams;
 
 /// How a run is calculated.
@@ -101,16 +104,36 @@ enum Event {
     Begin(usize),
     /// One of the things that an actor waits for is done.
     Finished(Begun),
-    /// An eager message is there.
+    /// An eager message is there, or the announcement of another one.
     Arrived(usize),
+}
+
+/// What is said about a set of streams that has not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word {
+    set: usize,
+    /// Whether its receiver says it.
+    back: bool,
+    /// What happens when it arrives.
+    event: Event,
 }
 
 /// Who hears of the end of a set of streams.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
     Move { begun: Begun, start_up: Nanos },
-    Eager { message: usize },
-    Rendezvous { from: Begun, to: Begun },
+    Eager { message: usize, by: Option<Pair> },
+    Rendezvous { from: Begun, to: Begun, by: Option<Pair> },
+}
+
+impl Purpose {
+    /// The connection that it goes by; nothing within a host.
+    fn connection(self) -> Option<Pair> {
+        match self {
+            Self::Move { .. } => None,
+            Self::Eager { by, .. } | Self::Rendezvous { by, .. } => by,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -142,6 +165,7 @@ struct Run<'a, A> {
     streams: Streams<'a>,
     purposes: BTreeMap<usize, Purpose>,
     mail: Mail,
+    connections: Connections<Word>,
     spent: Vec<(&'static str, u64)>,
 }
 
@@ -165,6 +189,7 @@ pub fn run<A: Actor>(
         streams: Streams::new(network, options),
         purposes: BTreeMap::new(),
         mail: Mail::default(),
+        connections: Connections::default(),
         spent: Vec::new(),
     };
     for actor in 0..run.actors.len() {
@@ -208,14 +233,38 @@ impl<A: Actor> Run<'_, A> {
         match event {
             Event::Computed(actor) => self.drive(actor),
             Event::Begin(set) => {
-                if self.streams.begin(set, self.now) {
-                    self.set_ended(set);
-                }
+                let by = self.purposes.get(&set).and_then(|purpose| purpose.connection());
+                self.hand(by, Handed::Data(set));
             }
             Event::Finished(begun) => self.finished(begun),
-            Event::Arrived(message) => {
-                if let Some(receiver) = self.mail.arrived(message) {
-                    self.finished(receiver);
+            Event::Arrived(message) => match self.mail.arrived(message) {
+                Some(Met { to, announces: None }) => self.finished(to),
+                Some(Met { to, announces: Some(announced) }) => self.ask(announced, to),
+                None => {}
+            },
+        }
+    }
+
+    /// Hands something to a connection, or to the memory of a host, which lets nothing wait.
+    fn hand(&mut self, by: Option<Pair>, handed: Handed<Word>) {
+        let turn = match by {
+            Some(pair) => self.connections.hand(pair, handed),
+            None => Some(handed),
+        };
+        if let Some(handed) = turn {
+            self.set_out(handed);
+        }
+    }
+
+    fn set_out(&mut self, handed: Handed<Word>) {
+        match handed {
+            Handed::Word(Word { set, back, event }) => {
+                let wait = self.options.messaging.latency + self.streams.queued(set, back);
+                self.at(self.now + wait.get(), event);
+            }
+            Handed::Data(set) => {
+                if self.streams.begin(set, self.now) {
+                    self.set_ended(set);
                 }
             }
         }
@@ -230,8 +279,14 @@ impl<A: Actor> Run<'_, A> {
         };
         if let Some(Wait { since, what, .. }) = state.waits.filter(over) {
             state.waits = None;
-            self.spend(what, self.now - since);
-            self.drive(actor);
+            let rank = u64::try_from(actor).expect("a place fits in 64 bits");
+            let late = self.options.messaging.goes_on_after(rank, state.begun).get();
+            self.spend(what, self.now + late - since);
+            if late == 0 {
+                self.drive(actor);
+            } else {
+                self.at(self.now + late, Event::Computed(actor));
+            }
         }
     }
 
@@ -249,14 +304,20 @@ impl<A: Actor> Run<'_, A> {
 
     fn set_ended(&mut self, set: usize) {
         let latency = self.options.messaging.latency.get();
-        match self.purposes.remove(&set).expect("every set has a purpose") {
+        let purpose = self.purposes.remove(&set).expect("every set has a purpose");
+        match purpose {
             Purpose::Move { begun, start_up } => {
                 self.at(self.now + start_up.get(), Event::Finished(begun));
             }
-            Purpose::Eager { message } => self.at(self.now + latency, Event::Arrived(message)),
-            Purpose::Rendezvous { from, to } => {
+            Purpose::Eager { message, .. } => self.at(self.now + latency, Event::Arrived(message)),
+            Purpose::Rendezvous { from, to, .. } => {
                 self.at(self.now, Event::Finished(from));
                 self.at(self.now + latency, Event::Finished(to));
+            }
+        }
+        if let Some(pair) = purpose.connection() {
+            for handed in self.connections.ended(pair) {
+                self.set_out(handed);
             }
         }
     }
@@ -264,8 +325,8 @@ impl<A: Actor> Run<'_, A> {
     /// Lets an actor take steps until it waits, computes or is done.
     fn drive(&mut self, actor: usize) {
         loop {
-            let (mail, now) = (&self.mail, self.now);
-            let announced = |from: usize, tag: u64| mail.announced(from, actor, tag, now);
+            let mail = &self.mail;
+            let announced = |from: usize, tag: u64| mail.announced(from, actor, tag);
             match self.actors[actor].next(&Heard::new(&announced)) {
                 Step::Compute { span, what } => {
                     self.spend(what, span.get());
@@ -309,35 +370,41 @@ impl<A: Actor> Run<'_, A> {
     fn send(&mut self, from: usize, Message { to, tag, streams }: Message) {
         let eager_max = self.options.messaging.eager_max;
         let eager = streams.iter().all(|stream| stream.bytes <= eager_max);
+        let by_network = streams.iter().any(|stream| stream.from != stream.to);
+        let by = by_network.then_some((from, to));
         let set = self.streams.prepare(streams);
         let begun = self.begin(from);
         if eager {
-            let message = self.mail.sent_eagerly(from, to, tag);
-            self.purposes.insert(set, Purpose::Eager { message });
-            self.at(self.now, Event::Begin(set));
+            let message = self.mail.sent(from, to, tag, None);
+            self.purposes.insert(set, Purpose::Eager { message, by });
+            self.hand(by, Handed::Data(set));
             return;
         }
         self.open(begun);
-        let latency = self.options.messaging.latency.get();
-        let ready = self.mail.announced_by(begun, to, tag, set, self.now + latency);
-        self.begin_if(ready);
+        let announced = Announced { set, from: begun, by_network };
+        let message = self.mail.sent(from, to, tag, Some(announced));
+        let word = Word { set, back: false, event: Event::Arrived(message) };
+        self.hand(by, Handed::Word(word));
     }
 
     fn receive(&mut self, to: usize, from: usize, tag: u64) {
         let begun = self.begin(to);
         self.open(begun);
         match self.mail.asked(from, begun, tag) {
-            Some(Ready::There) => self.at(self.now, Event::Finished(begun)),
-            ready => self.begin_if(ready),
+            Some(Met { announces: None, .. }) => self.at(self.now, Event::Finished(begun)),
+            Some(Met { announces: Some(announced), to }) => self.ask(announced, to),
+            None => {}
         }
     }
 
-    /// Begins the streams of a message whose both sides are there, once the sender has heard.
-    fn begin_if(&mut self, ready: Option<Ready>) {
-        let Some(Ready::Both { set, from, to, announced_at }) = ready else { return };
-        let latency = self.options.messaging.latency.get();
-        self.purposes.insert(set, Purpose::Rendezvous { from, to });
-        self.at(self.now.max(announced_at) + latency, Event::Begin(set));
+    /// Asks for a message that has announced itself; its streams begin once the sender has heard.
+    fn ask(&mut self, Announced { set, from, by_network }: Announced, to: Begun) {
+        let pair = (from.actor, to.actor);
+        let by = by_network.then_some(pair);
+        self.purposes.insert(set, Purpose::Rendezvous { from, to, by });
+        let by_back = by.map(|(from, to)| (to, from));
+        let word = Word { set, back: true, event: Event::Begin(set) };
+        self.hand(by_back, Handed::Word(word));
     }
 
     fn spend(&mut self, what: &'static str, nanos: u64) {

@@ -13,8 +13,8 @@
 //!
 //! By the flow method a process column is one actor: its processes meet in every row swap. Spread and roll are one
 //! set of streams each; the study that this follows (`docs/prediction.md`) found every single step no more
-//! accurate at eight times the cost. What is left out: the traffic that evens the pieces of the roll
-//! out, the right-hand side's backward substitution (less than 0.1 % of a large run), local copies.
+//! accurate at eight times the cost. What is left out: the right-hand side's backward substitution (less than 0.1 % of
+//! a large run), local copies.
 //! The exchanges of pivots inside of a panel are latency and data of their steps, not streams.
 //!
 //! By the packet method every rank is by itself, and every message is sent ([`Hpl::program`]).

@@ -390,10 +390,10 @@ fn declare_network(
     let tcp = declare_tcp(parameters, window);
     // Saturates: more streams than can be counted are never too many for the queue.
     let streams_max = usize::try_from(buffer.get() / window.get()).unwrap_or(usize::MAX);
-    let messaging = Messaging { latency, eager_max };
+    let messaging = Messaging { latency, eager_max, look_again: Nanos::ZERO };
     let flow = FlowOptions {
         messaging,
-        congestion: Congestion { streams_max, pause, full_share },
+        congestion: Congestion { streams_max, pause, full_share, window },
         patience: usize::try_from(patience).expect("32 bits are a count"),
         courses: false,
     };
@@ -406,6 +406,7 @@ fn declare_network(
         time_out,
         spoiled_ppm,
         tcp,
+        shaped: false,
         courses: false,
     };
     (flow, packet)

@@ -19,6 +19,14 @@ pub struct Rates {
     pub within_host: BitsPerSecond,
 }
 
+impl Rates {
+    /// What acknowledgements take of a cable in the other direction, beside the data that they are of: one frame without
+    /// data for two full ones (RFC 5681, section 4.2).
+    pub fn acknowledged_share(self) -> f64 {
+        (1.0 - self.payload_share) / 2.0
+    }
+}
+
 /// What stands at one end of a lane, by its place in the wiring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneEnd {

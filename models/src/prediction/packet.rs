@@ -73,6 +73,9 @@ pub struct PacketOptions {
     pub spoiled_ppm: u32,
     /// TCP, unless frames are sent as fast as the cards can.
     pub tcp: Option<Tcp>,
+    /// Whether token buckets make the rate of cables, as in labs of namespaces: after a rest a frame passes at once,
+    /// and the next one waits for as long as the frame would take; no preamble, gap or least size is counted.
+    pub shaped: bool,
     /// Whether it is told what lanes carry over time.
     pub courses: bool,
 }

@@ -5,6 +5,7 @@
 //! when the last of them is, and an actor can move streams within itself.
 
 use meikyo_units::{Bytes, Nanos};
+use meikyo_worlds::random::{below, draw, stream_key};
 
 /// What one actor does next, given what it can see of its messages.
 pub trait Actor {
@@ -78,6 +79,20 @@ pub struct Stream {
     pub bytes: Bytes,
     /// Tells connections between the same hosts apart.
     pub label: u64,
+    /// What does so in the other direction, in which acknowledgements go.
+    pub label_back: u64,
+}
+
+impl Stream {
+    /// Tells it from other connections: the hosts that send and receive, and its label.
+    pub(super) fn forth(&self) -> (usize, usize, u64) {
+        (self.from, self.to, self.label)
+    }
+
+    /// The same of its connection's other direction.
+    pub(super) fn back(&self) -> (usize, usize, u64) {
+        (self.to, self.from, self.label_back)
+    }
 }
 
 /// What an actor can see of messages that it did not receive yet.
@@ -112,4 +127,17 @@ pub struct Messaging {
     pub latency: Nanos,
     /// The largest stream that is sent before its receiver asks for it.
     pub eager_max: Bytes,
+    /// A rank that waits looks again so often, and goes on up to so much later than it could.
+    pub look_again: Nanos,
+}
+
+impl Messaging {
+    /// How much later a rank goes on that has begun so many messages: drawn, so that no two ranks are at the same instant
+    /// because nothing told them apart.
+    pub(super) fn goes_on_after(&self, rank: u64, begun: u64) -> Nanos {
+        match self.look_again.get() {
+            0 => Nanos::ZERO,
+            most => Nanos::new(below(draw(stream_key(rank, 0), begun), most)),
+        }
+    }
 }

@@ -248,6 +248,7 @@ impl Actor for RankActor<'_> {
                     to: self.placement.host(to),
                     bytes: Bytes::new(bytes),
                     label: connection(self.rank, to),
+                    label_back: connection(to, self.rank),
                 };
                 Step::Send(Message { to, tag: u64::from(tag), streams: vec![stream] })
             }

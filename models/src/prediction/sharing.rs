@@ -12,6 +12,8 @@
 //!
 //! Work is linear in the streams' lanes, and in lanes times the number of different rates.
 
+use meikyo_units::Bytes;
+
 /// What happens to lanes that more streams want than their queue has room for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Congestion {
@@ -21,11 +23,15 @@ pub struct Congestion {
     pub pause: bool,
     /// The share of its rate that a lane carries then.
     pub full_share: f64,
+    /// What each stream has in the queue of the lane that limits it: its window. What else goes by that lane waits
+    /// behind it, messages that are no streams too.
+    pub window: Bytes,
 }
 
 impl Congestion {
     /// No queue is ever full: plain max-min fairness.
-    pub const NONE: Self = Self { streams_max: usize::MAX, pause: false, full_share: 1.0 };
+    pub const NONE: Self =
+        Self { streams_max: usize::MAX, pause: false, full_share: 1.0, window: Bytes::new(0) };
 }
 
 /// The way of one stream: its lanes, the card that sends it first.
@@ -45,6 +51,8 @@ pub(crate) struct Sharing {
     streams: Vec<usize>,
     used: Vec<usize>,
     full: Vec<usize>,
+    /// For each stream the lane that limits it.
+    limits: Vec<usize>,
 }
 
 impl Sharing {
@@ -67,6 +75,8 @@ impl Sharing {
         let ways: Vec<&Way> = ways.collect();
         rates.clear();
         rates.resize(ways.len(), f64::NAN);
+        self.limits.clear();
+        self.limits.resize(ways.len(), 0);
         while let Some(level) = self.next_level() {
             let mut at = 0;
             while let Some(&lane) = self.full.get(at) {
@@ -79,12 +89,14 @@ impl Sharing {
                         continue;
                     }
                     self.stop(stream, ways[stream], level, rates);
+                    self.limits[stream] = lane;
                     // All that this card sends stops with it.
                     if pauses && let Some(&card) = ways[stream].first() {
                         for place in self.first[card]..self.first[card] + self.total[card] {
                             let other = self.streams[place];
                             if rates[other].is_nan() {
                                 self.stop(other, ways[other], level, rates);
+                                self.limits[other] = card;
                             }
                         }
                     }
@@ -94,6 +106,11 @@ impl Sharing {
         for &lane in &self.used {
             self.total[lane] = 0;
         }
+    }
+
+    /// For each stream the lane that limits it, as it was found last.
+    pub(crate) fn limits(&self) -> &[usize] {
+        &self.limits
     }
 
     /// Lists the streams of each lane that is used.
@@ -225,12 +242,12 @@ mod tests {
         let ways = vec![vec![0, 4], vec![1, 4], vec![2, 4], vec![0, 3]];
         let plain = solved(&capacities, &ways, Congestion::NONE);
         assert_eq!(plain, [2.0, 2.0, 2.0, 10.0]);
-        let paused = Congestion { streams_max: 2, pause: true, full_share: 1.0 };
+        let paused = Congestion { streams_max: 2, pause: true, ..Congestion::NONE };
         assert_eq!(solved(&capacities, &ways, paused), [2.0; 4]);
         // Where the windows of all three fit into the queue it is never full.
         let roomy = Congestion { streams_max: 3, ..paused };
         assert_eq!(solved(&capacities, &ways, roomy), plain);
-        let lossy = Congestion { streams_max: 2, pause: false, full_share: 0.5 };
+        let lossy = Congestion { streams_max: 2, full_share: 0.5, ..Congestion::NONE };
         assert_eq!(solved(&capacities, &ways, lossy), [1.0, 1.0, 1.0, 11.0]);
     }
 }

@@ -40,7 +40,7 @@ impl Actor for Script {
 }
 
 fn send(from: usize, to: usize, bytes: u64) -> Step {
-    let stream = Stream { from, to, bytes: Bytes::new(bytes), label: 0 };
+    let stream = Stream { from, to, bytes: Bytes::new(bytes), label: 0, label_back: 0 };
     Step::Send(Message { to, tag: 0, streams: vec![stream] })
 }
 
@@ -51,7 +51,8 @@ fn receive(from: usize) -> Step {
 const WAIT: Step = Step::Wait { what: "wait" };
 
 fn options(congestion: Congestion) -> FlowOptions {
-    let messaging = Messaging { latency: Nanos::new(LATENCY), eager_max: Bytes::new(1000) };
+    let (latency, look_again) = (Nanos::new(LATENCY), Nanos::ZERO);
+    let messaging = Messaging { latency, eager_max: Bytes::new(1000), look_again };
     FlowOptions { messaging, congestion, patience: 0, courses: false }
 }
 
@@ -61,8 +62,16 @@ fn run(
     scripts: Vec<Vec<Step>>,
     congestion: Congestion,
 ) -> Result<FlowRun, Deadlock> {
+    run_with(network, scripts, options(congestion))
+}
+
+fn run_with(
+    network: &Network,
+    scripts: Vec<Vec<Step>>,
+    options: FlowOptions,
+) -> Result<FlowRun, Deadlock> {
     let actors: Vec<Script> = scripts.into_iter().map(|steps| Script(steps.into_iter())).collect();
-    let run = flow::run(network, actors.clone(), options(congestion))?;
+    let run = flow::run(network, actors.clone(), options)?;
     assert!(bounds(network, actors).least() <= run.time);
     Ok(run)
 }
@@ -86,6 +95,130 @@ fn one_message_takes_its_announcement_its_request_its_data_and_its_way() {
     assert_eq!(time(large), late + Nanos::new(2 * LATENCY + MB_NS));
     let small = vec![vec![send(0, 1, 1000), WAIT], vec![compute(), receive(0), WAIT]];
     assert_eq!(time(small), late);
+}
+
+#[test]
+fn an_exchange_to_which_one_comes_late_goes_one_way_after_the_other() {
+    let network = network(2);
+    let exchange = |other| [receive(other), send(1 - other, other, MB), WAIT];
+    let both = vec![exchange(1).to_vec(), exchange(0).to_vec()];
+    let time = |scripts| time(&network, scripts, Congestion::NONE);
+    assert_eq!(time(both), Nanos::new(3 * LATENCY + MB_NS));
+    // The late one asks for what is announced to it before it announces its own; what it is asked for comes
+    // behind the data that it gets.
+    let late = Nanos::from_millis(10);
+    let compute = [Step::Compute { span: late, what: "compute" }];
+    let one_late = vec![exchange(1).to_vec(), [&compute[..], &exchange(0)].concat()];
+    assert_eq!(time(one_late), late + Nanos::new(3 * LATENCY + 2 * MB_NS));
+    // If it announces its own first, both are asked for before any data are under way.
+    let announces = [&compute[..], &[send(1, 0, MB), receive(0), WAIT]].concat();
+    let one_late = vec![exchange(1).to_vec(), announces];
+    assert_eq!(time(one_late), late + Nanos::new(3 * LATENCY + MB_NS));
+}
+
+#[test]
+fn ranks_that_look_again_are_never_at_the_same_instant() {
+    // Two exchanges in a row: both begin the first one together, and the second one when each has looked. Who is
+    // later makes it go one way after the other.
+    let network = network(2);
+    let exchange = |other| [receive(other), send(1 - other, other, MB), WAIT];
+    let scripts = || [1, 0].map(|other| [exchange(other), exchange(other)].concat()).into();
+    let look_again = Nanos::from_micros(900);
+    let exact = options(Congestion::NONE);
+    let latency = Nanos::ZERO;
+    let run = |look_again| {
+        let messaging = Messaging { look_again, latency, ..exact.messaging };
+        run_with(&network, scripts(), FlowOptions { messaging, ..exact }).unwrap().time
+    };
+    assert_eq!(run(Nanos::ZERO), Nanos::new(2 * MB_NS));
+    let [least, most] = [0, 2 * 900_000].map(|late| Nanos::new(3 * MB_NS + late));
+    assert!((least..most).contains(&run(look_again)));
+}
+
+#[test]
+fn a_small_message_comes_behind_the_large_one_before_it_on_its_connection_only() {
+    let network = network(3);
+    let to = |to, tag, bytes| {
+        let Step::Send(message) = send(0, to, bytes) else { unreachable!() };
+        Step::Send(Message { tag, ..message })
+    };
+    let receive = |tag| Step::Receive { from: 0, tag };
+    // The receiver has asked for the large one when the small ones are sent.
+    let pause = Step::Compute { span: Nanos::new(3 * LATENCY), what: "compute" };
+    let scripts = |other| {
+        let mut scripts = vec![vec![to(1, 1, MB), pause.clone(), to(other, 2, 1000), WAIT]];
+        scripts.push(vec![receive(1)]);
+        scripts.push(Vec::new());
+        scripts[other]
+            .extend([receive(2), Step::WaitFor { begun: u64::from(other == 1), what: "small" }]);
+        scripts.resize(6, Vec::new());
+        scripts
+    };
+    let waited = |other| {
+        let run = run(&network, scripts(other), Congestion::NONE).unwrap();
+        run.spent.iter().find(|(what, _)| *what == "small").unwrap().1
+    };
+    assert_eq!(waited(1), Nanos::new(2 * LATENCY + MB_NS + 8_000 + LATENCY));
+    // Both share the sender's cable as long as the small one takes.
+    assert_eq!(waited(2), Nanos::new(3 * LATENCY + 16_000 + LATENCY));
+}
+
+#[test]
+fn announcements_wait_behind_the_windows_of_others() {
+    // Hosts 0 to 2 send over the cable between two switches, host 3 does 10 ms later: its announcement and what asks
+    // for its data go different ways, and only the first one is behind three windows.
+    let network = network(4);
+    let window = 62_500;
+    let pause = Step::Compute { span: Nanos::from_millis(10), what: "compute" };
+    let scripts = || {
+        let mut scripts: Vec<Vec<Step>> =
+            (0..3).map(|at| vec![send(at, at + 4, 10 * MB), WAIT]).collect();
+        scripts.push(vec![pause.clone(), send(3, 7, 2 * MB)]);
+        scripts.extend((0..3).map(|at| vec![receive(at), WAIT]));
+        scripts.push(vec![receive(3), Step::Wait { what: "the last" }]);
+        scripts
+    };
+    let waited = |streams_max, window| {
+        let window = Bytes::new(window);
+        let congestion = Congestion { streams_max, window, ..Congestion::NONE };
+        let run = run(&network, scripts(), congestion).unwrap();
+        run.spent.iter().find(|(what, _)| *what == "the last").unwrap().1
+    };
+    let alone = Nanos::from_millis(10) + Nanos::new(3 * LATENCY + 8 * MB_NS);
+    assert_eq!(waited(usize::MAX, 0), alone);
+    // A sixteenth of a megabyte takes a sixteenth of its time; no more windows wait than the queue has room for.
+    assert_eq!(waited(usize::MAX, window), alone + Nanos::new(3 * MB_NS / 16));
+    assert_eq!(waited(2, window), alone + Nanos::new(2 * MB_NS / 16));
+}
+
+#[test]
+fn acknowledgements_take_room_on_the_way_back_unless_data_carry_them() {
+    // Nine tenths of a cable are left for data, so that two full frames are acknowledged in a tenth of a frame.
+    let (wiring, plan) = fabric("mesh 2", 4);
+    let network = Network::new(&wiring, &plan, Rates { payload_share: 0.9, ..RATES }, 1);
+    let slower = |time: Nanos, share: f64| {
+        let data = time.as_secs_f64() - 3.0 * Nanos::new(LATENCY).as_secs_f64();
+        let alone = Nanos::new(MB_NS).as_secs_f64() / 0.9;
+        assert!((data * share / alone - 1.0).abs() < 1e-6, "{time:?}, {share}");
+    };
+    let alone = vec![
+        vec![send(0, 4, MB), WAIT],
+        Vec::new(),
+        Vec::new(),
+        Vec::new(),
+        vec![receive(0), WAIT],
+    ];
+    slower(time(&network, alone, Congestion::NONE), 1.0);
+    let both = |own, other| vec![receive(other), send(own, other, MB), WAIT];
+    let mut pair = vec![Vec::new(); 5];
+    pair[0] = both(0, 4);
+    pair[4] = both(4, 0);
+    slower(time(&network, pair, Congestion::NONE), 1.0);
+    // In a ring, what a host sends to the one after it shares the cable with what acknowledges the one before.
+    let ring = (0..8_usize)
+        .map(|at| vec![receive((at + 7) % 8), send(at, (at + 1) % 8, MB), WAIT])
+        .collect();
+    slower(time(&network, ring, Congestion::NONE), 0.95);
 }
 
 #[test]
@@ -141,7 +274,7 @@ fn pause_frames_stop_what_else_a_card_sends() {
         (run.time, run.spent.iter().map(|(_, span)| span.get()).sum::<u64>())
     };
     let (plain, waited) = spent(Congestion::NONE);
-    let paused = Congestion { streams_max: 2, pause: true, full_share: 1.0 };
+    let paused = Congestion { streams_max: 2, pause: true, ..Congestion::NONE };
     let (with_pause, waited_more) = spent(paused);
     // The cable is the bottleneck of both; the other receiver waits as long as it with pause frames,
     // and without has its megabyte at two thirds of the rate of a card: 4 ms longer than by itself.
@@ -160,7 +293,7 @@ fn ranks_that_wait_for_each_other_are_a_deadlock_that_names_them() {
     let error = run(&network, cross, Congestion::NONE).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "deadlock after 0ns: 2 of 2 actors wait, 0 to send to 1 (tag 0), 1 to send to 0 (tag 0)"
+        "deadlock after 50us: 2 of 2 actors wait, 0 to send to 1 (tag 0), 1 to send to 0 (tag 0)"
     );
     // Small messages are under way before anybody asks.
     let cross = vec![

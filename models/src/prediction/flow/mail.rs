@@ -14,144 +14,123 @@ pub(super) struct Begun {
     pub(super) number: u64,
 }
 
-/// What is known of the messages of one name that are not matched yet.
+/// What announces itself, and waits until it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Announced {
+    pub(super) set: usize,
+    pub(super) from: Begun,
+    /// Whether any of it goes over the network.
+    pub(super) by_network: bool,
+}
+
+/// Messages of one name that have no receiver yet, by their numbers, or receivers that have no message.
 #[derive(Debug, Default)]
-struct Letters {
-    sent: VecDeque<Sent>,
-    /// Receivers that asked before anything was sent.
+struct Unmatched {
+    sent: VecDeque<usize>,
     asked: VecDeque<Begun>,
 }
 
+/// A message, or its announcement if it announces itself.
 #[derive(Debug)]
-enum Sent {
-    /// Waits for its receiver; announces itself at an instant.
-    Announced { set: usize, begun: Begun, at: u64 },
-    /// Under way or there, by its number.
-    Eager { message: usize },
+struct Letter {
+    announces: Option<Announced>,
+    arrived: bool,
+    /// Who receives it.
+    asked: Option<Begun>,
 }
 
-/// An eager message.
+/// A message that has arrived, or its announcement, and who receives it.
 #[derive(Debug)]
-enum Eager {
-    /// Under way; nobody asked.
-    UnderWay,
-    /// Under way, and its receiver waits.
-    Awaited { to: Begun },
-    /// There; nobody asked.
-    There,
-}
-
-/// What a match makes possible.
-#[derive(Debug)]
-pub(super) enum Ready {
-    /// A message is there, to be taken.
-    There,
-    /// Sender and receiver are both there, and the streams can begin.
-    Both { set: usize, from: Begun, to: Begun, announced_at: u64 },
+pub(super) struct Met {
+    pub(super) to: Begun,
+    /// What is to be asked for; nothing if the message itself is there.
+    pub(super) announces: Option<Announced>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Mail {
-    boxes: BTreeMap<Name, Letters>,
-    eager: BTreeMap<usize, Eager>,
+    unmatched: BTreeMap<Name, Unmatched>,
+    letters: BTreeMap<usize, Letter>,
     numbered: usize,
 }
 
 impl Mail {
-    /// Whether a message has announced itself by `now`, or is there.
-    pub(super) fn announced(&self, from: usize, to: usize, tag: u64, now: u64) -> bool {
-        let first = self.boxes.get(&(from, to, tag)).and_then(|letters| letters.sent.front());
-        first.is_some_and(|sent| match sent {
-            Sent::Announced { at, .. } => *at <= now,
-            Sent::Eager { message } => matches!(self.eager.get(message), Some(Eager::There)),
-        })
+    /// Whether a message that nobody receives yet has arrived, or its announcement.
+    pub(super) fn announced(&self, from: usize, to: usize, tag: u64) -> bool {
+        let first = self.unmatched.get(&(from, to, tag)).and_then(|own| own.sent.front());
+        first.and_then(|number| self.letters.get(number)).is_some_and(|letter| letter.arrived)
     }
 
-    /// A message announces itself; both may be there at once.
-    pub(super) fn announced_by(
+    /// A message sets out, or its announcement; gives its number.
+    pub(super) fn sent(
         &mut self,
-        begun: Begun,
+        from: usize,
         to: usize,
         tag: u64,
-        set: usize,
-        at: u64,
-    ) -> Option<Ready> {
-        let letters = self.boxes.entry((begun.actor, to, tag)).or_default();
-        let Some(asked) = letters.asked.pop_front() else {
-            letters.sent.push_back(Sent::Announced { set, begun, at });
-            return None;
-        };
-        self.forget(begun.actor, to, tag);
-        Some(Ready::Both { set, from: begun, to: asked, announced_at: at })
-    }
-
-    /// An eager message sets out; gives its number.
-    pub(super) fn sent_eagerly(&mut self, from: usize, to: usize, tag: u64) -> usize {
-        let message = self.numbered;
+        announces: Option<Announced>,
+    ) -> usize {
+        let number = self.numbered;
         self.numbered += 1;
-        let letters = self.boxes.entry((from, to, tag)).or_default();
-        if let Some(to_begun) = letters.asked.pop_front() {
-            self.eager.insert(message, Eager::Awaited { to: to_begun });
-            self.forget(from, to, tag);
+        let own = self.unmatched.entry((from, to, tag)).or_default();
+        let asked = own.asked.pop_front();
+        if asked.is_none() {
+            own.sent.push_back(number);
         } else {
-            letters.sent.push_back(Sent::Eager { message });
-            self.eager.insert(message, Eager::UnderWay);
+            self.forget(from, to, tag);
         }
-        message
+        self.letters.insert(number, Letter { announces, arrived: false, asked });
+        number
     }
 
-    /// An eager message is there; gives its receiver if that waits for it.
-    pub(super) fn arrived(&mut self, message: usize) -> Option<Begun> {
-        match self.eager.remove(&message) {
-            Some(Eager::Awaited { to }) => Some(to),
-            _ => {
-                self.eager.insert(message, Eager::There);
-                None
-            }
-        }
+    /// What set out has arrived; somebody may wait for it.
+    pub(super) fn arrived(&mut self, number: usize) -> Option<Met> {
+        let letter = self.letters.get_mut(&number).expect("it set out");
+        letter.arrived = true;
+        self.met(number)
     }
 
-    /// A receiver asks; `None`: it has to wait.
-    pub(super) fn asked(&mut self, from: usize, begun: Begun, tag: u64) -> Option<Ready> {
-        let letters = self.boxes.entry((from, begun.actor, tag)).or_default();
-        let Some(sent) = letters.sent.pop_front() else {
-            letters.asked.push_back(begun);
+    /// A receiver asks; it may be there. `None`: the receiver has to wait.
+    pub(super) fn asked(&mut self, from: usize, begun: Begun, tag: u64) -> Option<Met> {
+        let own = self.unmatched.entry((from, begun.actor, tag)).or_default();
+        let Some(number) = own.sent.pop_front() else {
+            own.asked.push_back(begun);
             return None;
         };
         self.forget(from, begun.actor, tag);
-        match sent {
-            Sent::Announced { set, begun: from, at } => {
-                Some(Ready::Both { set, from, to: begun, announced_at: at })
-            }
-            Sent::Eager { message } => match self.eager.remove(&message) {
-                Some(Eager::There) => Some(Ready::There),
-                _ => {
-                    self.eager.insert(message, Eager::Awaited { to: begun });
-                    None
-                }
-            },
-        }
+        let letter = self.letters.get_mut(&number).expect("it set out");
+        letter.asked = Some(begun);
+        self.met(number)
+    }
+
+    fn met(&mut self, number: usize) -> Option<Met> {
+        let letter = self.letters.get(&number)?;
+        let to = letter.asked.filter(|_| letter.arrived)?;
+        let announces = letter.announces;
+        self.letters.remove(&number);
+        Some(Met { to, announces })
     }
 
     /// Forgets a name of which nothing is open.
     fn forget(&mut self, from: usize, to: usize, tag: u64) {
         let name = (from, to, tag);
-        let empty = |letters: &Letters| letters.sent.is_empty() && letters.asked.is_empty();
-        if self.boxes.get(&name).is_some_and(empty) {
-            self.boxes.remove(&name);
+        let empty = |own: &Unmatched| own.sent.is_empty() && own.asked.is_empty();
+        if self.unmatched.get(&name).is_some_and(empty) {
+            self.unmatched.remove(&name);
         }
     }
 
     /// Who waits for whom, by actor.
     pub(super) fn waiting(&self) -> Vec<Waiting> {
         let mut waiting = Vec::new();
-        for (&(from, to, tag), letters) in &self.boxes {
-            let announced = letters.sent.iter();
-            let sends = announced.filter(|sent| matches!(sent, Sent::Announced { .. })).count();
+        let announces = |number: &&usize| {
+            self.letters.get(*number).is_some_and(|letter| letter.announces.is_some())
+        };
+        for (&(from, to, tag), own) in &self.unmatched {
+            let sends = own.sent.iter().filter(announces).count();
             let send = Waiting { actor: from, sends: true, other: to, tag };
             let receive = Waiting { actor: to, sends: false, other: from, tag };
             waiting.extend(std::iter::repeat_n(send, sends));
-            waiting.extend(std::iter::repeat_n(receive, letters.asked.len()));
+            waiting.extend(std::iter::repeat_n(receive, own.asked.len()));
         }
         waiting.sort_by_key(|waiting| (waiting.actor, waiting.other, waiting.tag, waiting.sends));
         waiting

@@ -1,5 +1,7 @@
 //! The streams that are under way, their rates, and when the next of them ends.
 
+use std::collections::BTreeMap;
+
 use meikyo_undo::Forget;
 use meikyo_units::{Bytes, Nanos};
 
@@ -13,7 +15,10 @@ use crate::prediction::sharing::{Congestion, Sharing, Way};
 /// A stream under way.
 #[derive(Debug)]
 struct Active {
+    stream: Stream,
     way: Way,
+    /// That of its acknowledgements; empty within a host.
+    way_back: Way,
     set: usize,
     bytes_left: f64,
     bytes_per_s: f64,
@@ -34,6 +39,8 @@ pub(super) struct Streams<'a> {
     /// For each set the streams that are under way.
     open: Vec<usize>,
     active: Vec<Active>,
+    /// How many are under way from host to host with a label.
+    under_way: BTreeMap<(usize, usize, u64), usize>,
     /// Ways of streams that ended, to be used again.
     spare: Vec<Way>,
     carried: Vec<Bytes>,
@@ -41,6 +48,11 @@ pub(super) struct Streams<'a> {
     courses: Option<Vec<Course>>,
     sharing: Sharing,
     rates: Vec<f64>,
+    /// What acknowledgements leave of each lane.
+    left: Vec<f64>,
+    acknowledged_share: f64,
+    /// How long what goes by each lane waits there behind the windows of streams.
+    queued_s: Vec<f64>,
     /// The instant for which `bytes_left` holds.
     as_of: u64,
     next_end: Option<u64>,
@@ -64,11 +76,15 @@ impl<'a> Streams<'a> {
             prepared: Vec::new(),
             open: Vec::new(),
             active: Vec::new(),
+            under_way: BTreeMap::new(),
             spare: Vec::new(),
             carried: vec![Bytes::default(); lanes.len()],
             courses: courses.then(|| vec![Course::default(); lanes.len()]),
             sharing: Sharing::default(),
             rates: Vec::new(),
+            left: Vec::new(),
+            acknowledged_share: network.rates().acknowledged_share(),
+            queued_s: vec![0.0; lanes.len()],
             as_of: 0,
             next_end: None,
             begun: false,
@@ -94,10 +110,21 @@ impl<'a> Streams<'a> {
             for &lane in &way {
                 self.carried[lane] = Bytes::new(self.carried[lane].get() + stream.bytes.get());
             }
-            let untold = stream.bytes.get();
-            let bytes_left = count_f64(untold);
-            let (bytes_per_s, ends) = (0.0, u64::MAX);
-            self.active.push(Active { way, set, bytes_left, bytes_per_s, ends, untold });
+            let mut way_back = self.spare.pop().unwrap_or_default();
+            if stream.from != stream.to && self.acknowledged_share > 0.0 {
+                self.network.route(stream.to, stream.from, stream.label_back, &mut way_back);
+            }
+            *self.under_way.entry(stream.forth()).or_default() += 1;
+            self.active.push(Active {
+                stream: *stream,
+                way,
+                way_back,
+                set,
+                bytes_left: count_f64(stream.bytes.get()),
+                bytes_per_s: 0.0,
+                ends: u64::MAX,
+                untold: stream.bytes.get(),
+            });
             self.open[set] += 1;
             self.begun = true;
         }
@@ -128,8 +155,16 @@ impl<'a> Streams<'a> {
             if let Some(courses) = &mut self.courses {
                 stream.tell(courses, [now.saturating_sub(1), now], 0);
             }
-            stream.way.clear();
-            self.spare.push(stream.way);
+            for mut way in [stream.way, stream.way_back] {
+                way.clear();
+                self.spare.push(way);
+            }
+            let forth = stream.stream.forth();
+            let others = self.under_way.get_mut(&forth).expect("it was under way");
+            *others -= 1;
+            if *others == 0 {
+                self.under_way.remove(&forth);
+            }
             self.freed += 1;
             self.open[stream.set] -= 1;
             if self.open[stream.set] == 0 {
@@ -145,14 +180,12 @@ impl<'a> Streams<'a> {
 
     fn solve(&mut self, now: u64) {
         self.advance(now);
-        let ways = self.active.iter().map(|stream| &stream.way);
-        self.sharing.solve(
-            &self.capacities,
-            &self.congests,
-            ways,
-            self.congestion,
-            &mut self.rates,
-        );
+        self.left.clone_from(&self.capacities);
+        self.share();
+        if self.acknowledged_share > 0.0 && self.take_acknowledgements() {
+            self.share();
+        }
+        self.queue();
         for (stream, &rate) in self.active.iter_mut().zip(&self.rates) {
             stream.bytes_per_s = rate;
             // To the nearest nanosecond, but no end is where it began.
@@ -163,6 +196,70 @@ impl<'a> Streams<'a> {
         self.begun = false;
         self.freed = 0;
         self.solutions += 1;
+    }
+
+    /// Shares out what is left of the lanes.
+    fn share(&mut self) {
+        let ways = self.active.iter().map(|stream| &stream.way);
+        let rates = &mut self.rates;
+        self.sharing.solve(&self.left, &self.congests, ways, self.congestion, rates);
+    }
+
+    /// Puts the window of each stream, or what is left of it, into the queue of the lane that limits it. What a host's own
+    /// card cannot send stays with its connection (TCP small queues).
+    fn queue(&mut self) {
+        let window = count_f64(self.congestion.window.get());
+        if window > 0.0 {
+            self.queued_s.fill(0.0);
+            let most = window * places_f64(self.congestion.streams_max);
+            for (active, &lane) in self.active.iter().zip(self.sharing.limits()) {
+                if !self.congests[lane] {
+                    continue;
+                }
+                let span_s = active.bytes_left.min(window) / self.capacities[lane];
+                let most_s = most / self.capacities[lane];
+                self.queued_s[lane] = (self.queued_s[lane] + span_s).min(most_s);
+            }
+        }
+    }
+
+    /// How long what is said about a set that has not begun waits behind the windows of others on its way, or on the way
+    /// back: the longest time of all its streams.
+    pub(super) fn queued(&self, set: usize, back: bool) -> Nanos {
+        if self.congestion.window == Bytes::default() || self.active.is_empty() {
+            return Nanos::ZERO;
+        }
+        let mut way = Way::default();
+        let mut longest_s = 0.0_f64;
+        let streams = self.prepared[set].iter().flatten();
+        for stream in streams.filter(|stream| stream.from != stream.to) {
+            let (from, to, label) = if back { stream.back() } else { stream.forth() };
+            way.clear();
+            self.network.route(from, to, label, &mut way);
+            longest_s = longest_s.max(way.iter().map(|&lane| self.queued_s[lane]).sum());
+        }
+        Nanos::from_secs_f64(longest_s)
+    }
+
+    /// Takes from the lanes what the acknowledgements of all streams need at their rates; gives whether any do.
+    ///
+    /// Where data go in the other direction of the same connection, these carry the acknowledgements. Rates
+    /// become lower by that, so that acknowledgements need less: a share of a share, which is left out.
+    fn take_acknowledgements(&mut self) -> bool {
+        let mut any = false;
+        for (active, rate) in self.active.iter().zip(&self.rates) {
+            if active.way_back.is_empty() || self.under_way.contains_key(&active.stream.back()) {
+                continue;
+            }
+            any = true;
+            for &lane in &active.way_back {
+                // Streams whose ways there are one cable's and back another's do not fill that one.
+                let least = self.capacities[lane] / 2.0;
+                let left = self.left[lane] - rate * self.acknowledged_share;
+                self.left[lane] = left.max(least);
+            }
+        }
+        any
     }
 
     /// Takes from every stream what has gone since the last time.
@@ -207,6 +304,10 @@ impl Active {
             }
         }
     }
+}
+
+fn places_f64(count: usize) -> f64 {
+    count_f64(u64::try_from(count).expect("a count fits in 64 bits"))
 }
 
 #[expect(

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use meikyo_units::{Bytes, Nanos};
 
 use super::Hpl;
-use super::distribution::Dealt;
-use super::swap::{Order, Part, draw_pivots, logarithmic_order, roll, spread};
+use super::distribution::{Dealt, narrow, wide};
+use super::swap::{Order, Part, draw_pivots, equilibrate, logarithmic_order, roll, spread, sums};
 use crate::completions::count_f64;
 use crate::prediction::placement::Placement;
 use crate::prediction::program::{Actor, Heard, Message, Step, Stream};
@@ -139,11 +139,16 @@ impl<'a> Column<'a> {
         }
         if self.hpl.rows > 1 {
             let order = self.order(by);
+            let even = equilibrate(&mut sums(&order.pivots));
             let steps = [
                 (spread(&order.pivots), log2_up(self.hpl.rows), SPREAD),
+                // Each gives what it has beyond the others to one side, and gets from the other.
+                (even, 2, SPREAD),
                 (roll(self.hpl.rows, self.rows.size(by)), wide(self.hpl.rows) - 1, ROLL),
             ];
-            for (parts, latencies, what) in steps {
+            for (parts, latencies, what) in
+                steps.into_iter().filter(|(parts, ..)| !parts.is_empty())
+            {
                 let streams =
                     parts.iter().map(|part| self.stream_of(*part, &order, columns)).collect();
                 // Each step announces its data, is asked for them, and sends them.
@@ -178,11 +183,13 @@ impl<'a> Column<'a> {
     }
 
     fn stream(&self, from: usize, to: usize, bytes: u64) -> Stream {
+        let label = |from: usize, to: usize| wide(from * self.hpl.ranks() + to);
         Stream {
             from: self.placement.host(from),
             to: self.placement.host(to),
             bytes: Bytes::new(bytes),
-            label: wide(from * self.hpl.ranks() + to),
+            label: label(from, to),
+            label_back: label(to, from),
         }
     }
 
@@ -286,12 +293,4 @@ impl Column<'_> {
 /// Steps of a binary tree or exchange over so many processes.
 fn log2_up(processes: usize) -> u64 {
     u64::from(processes.next_power_of_two().trailing_zeros())
-}
-
-pub(super) fn wide(count: usize) -> u64 {
-    u64::try_from(count).expect("a count fits in 64 bits")
-}
-
-pub(super) fn narrow(place: u64) -> usize {
-    usize::try_from(place).expect("it is below a place")
 }

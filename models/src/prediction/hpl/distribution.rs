@@ -47,6 +47,14 @@ impl Dealt {
     }
 }
 
+pub(super) fn wide(count: usize) -> u64 {
+    u64::try_from(count).expect("a count fits in 64 bits")
+}
+
+pub(super) fn narrow(place: u64) -> usize {
+    usize::try_from(place).expect("it is below a place")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,9 +11,9 @@ use meikyo_units::Nanos;
 use meikyo_worlds::random::{below, draw, stream_key};
 
 use super::Hpl;
-use super::column::{FACTORISE, RECEIVE, ROLL, SEND, SPREAD, UPDATE, narrow, wide};
-use super::distribution::Dealt;
-use super::swap::logarithmic_order;
+use super::column::{FACTORISE, RECEIVE, ROLL, SEND, SPREAD, UPDATE};
+use super::distribution::{Dealt, narrow, wide};
+use super::swap::{equilibrate, logarithmic_order, spread_right, sums};
 use crate::completions::count_f64;
 use crate::prediction::ranks::{RankProgram, Script, Steps, number};
 
@@ -245,9 +245,9 @@ impl Writer<'_> {
             return;
         }
         let order = logarithmic_order(pieces.owner, &pieces.counts);
-        let mut lengths = swaps::sums(&order.pivots);
-        let mut parts = swaps::spread_right(&lengths, 0);
-        parts.extend(swaps::equilibrate(&mut lengths));
+        let mut lengths = sums(&order.pivots);
+        let mut parts = spread_right(&lengths, 0);
+        parts.extend(equilibrate(&mut lengths));
         for part in parts {
             let ends = [order.row[part.from], order.row[part.to]];
             self.receive_down(column, ends, SPREAD);

@@ -3,6 +3,8 @@
 
 use meikyo_worlds::random::{below, draw, stream_key};
 
+use super::distribution::wide;
+
 /// Processes in the order of tree and ring, the owner of the diagonal block first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Order {
@@ -80,6 +82,100 @@ pub(super) fn spread(pivots: &[u64]) -> Vec<Part> {
     parts
 }
 
+/// Who sends to whom when the first of so many processes tells all others by a binary tree.
+pub(super) fn tree(processes: usize) -> Vec<[usize; 2]> {
+    let mut parts = Vec::new();
+    let mut half = processes.next_power_of_two() / 2;
+    while half > 0 {
+        for from in (0..processes).step_by(2 * half).filter(|from| from + half < processes) {
+            parts.push([from, from + half]);
+        }
+        half /= 2;
+    }
+    parts
+}
+
+/// Sums of the first 0, 1, ... lengths.
+pub(super) fn sums(lengths: &[u64]) -> Vec<u64> {
+    let mut sum = 0_u64;
+    let after = lengths.iter().map(|length| {
+        sum += length;
+        sum
+    });
+    std::iter::once(0).chain(after.collect::<Vec<_>>()).collect()
+}
+
+/// What goes from a position to those behind it, which get rows as `sums` tell (`HPL_spreadT`).
+pub(super) fn spread_right(sums: &[u64], source: usize) -> Vec<Part> {
+    let count = sums.len() - 1 - source;
+    let part = |[from, to]: [usize; 2]| {
+        let end = (to + (to - from)).min(count);
+        let rows = sums[source + end] - sums[source + to];
+        Part { from: source + from, to: source + to, rows }
+    };
+    tree(count).into_iter().map(part).filter(|part| part.rows > 0).collect()
+}
+
+/// What goes from a position to those before it. HPL sends more rows than needed here.
+fn spread_left(sums: &[u64], source: usize) -> Vec<Part> {
+    let part = |[from, to]: [usize; 2]| {
+        let place = source - to;
+        let rows = sums[place + 1] - sums[place - place.min(to - from)];
+        Part { from: source - from, to: place, rows }
+    };
+    tree(source + 1).into_iter().map(part).filter(|part| part.rows > 0).collect()
+}
+
+/// What makes the pieces of all positions equal, but for one row, and their sums then (`HPL_equil`).
+pub(super) fn equilibrate(sums: &mut [u64]) -> Vec<Part> {
+    let count = sums.len() - 1;
+    let processes = wide(count);
+    let all = sums[count];
+    let (least, most, longer) = (all / processes, all.div_ceil(processes), all % processes);
+    let wanted = |at: usize| {
+        let at = wide(at);
+        if at < longer {
+            [at * most, (at + 1) * most]
+        } else {
+            [at, at + 1].map(|at| at * least + longer)
+        }
+    };
+    // HPL looks for the first piece of another length, and takes the last one for right.
+    let right = |at: usize| [least, most].contains(&(sums[at + 1] - sums[at]));
+    if count <= 2 || (0..count - 1).all(right) {
+        return Vec::new();
+    }
+    let mut parts = Vec::new();
+    for source in 0..count {
+        let [begin, end] = [sums[source], sums[source + 1]];
+        let [wanted_begin, wanted_end] = wanted(source);
+        let (left, right) = (begin < wanted_begin, wanted_end < end);
+        if begin == end || !(left || right) {
+            continue;
+        }
+        let mut shares = vec![begin; count + 1];
+        let (mut at, mut rest) = (begin, end - begin);
+        for (place, share) in shares.iter_mut().enumerate() {
+            *share = at;
+            if place < count {
+                let [_, wanted_end] = wanted(place);
+                let taken = wanted_end.saturating_sub(at).min(rest);
+                (at, rest) = (at + taken, rest - taken);
+            }
+        }
+        if left {
+            parts.extend(spread_left(&shares, source));
+        }
+        if right {
+            parts.extend(spread_right(&shares, source));
+        }
+    }
+    for (at, sum) in sums.iter_mut().take(count).enumerate() {
+        *sum = wanted(at)[0];
+    }
+    parts
+}
+
 /// What rolls around the ring until every process has all of `rows`: each has an equal piece, and in
 /// each of the P - 1 steps exchanges one with the neighbour on the one side, then on the other.
 pub(super) fn roll(processes: usize, rows: u64) -> Vec<Part> {
@@ -141,6 +237,19 @@ mod tests {
                     rows / processes as u64 + u64::from((at as u64) < rows % processes as u64);
                 assert_eq!(comes, rows - own, "{processes} processes, {at}");
             }
+        }
+    }
+
+    #[test]
+    fn equal_pieces_are_made_of_any() {
+        let mut lengths = [0, 9, 1, 0, 14, 3];
+        for turn in 0..lengths.len() {
+            let mut sums = sums(&lengths);
+            assert!(!equilibrate(&mut sums).is_empty());
+            let now: Vec<u64> = sums.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert_eq!(now, [5, 5, 5, 4, 4, 4]);
+            assert!(equilibrate(&mut sums).is_empty(), "they are equal");
+            lengths.rotate_left(turn);
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! A connection stands from the beginning, with a round trip that nobody has measured. Not modelled are
 //! that several small messages share a segment, that Linux makes its window smaller step by step while
-//! it recovers, and that an acknowledgement carries more than one run of segments.
+//! it recovers, and that an acknowledgement carries more than one run of segments, or tells of segments
+//! that came twice (RFC 2883): time stamps tell before that whether a time-out was false.
 
 mod alarm;
+mod doubt;
 mod estimate;
 mod receiver;
 mod runs;
@@ -60,8 +62,7 @@ impl End {
         frame: &Frame,
         context: &mut impl Context<Signal>,
     ) -> bool {
-        let told = (frame.arrived, frame.run());
-        self.sender.acknowledged(shared, told, context);
+        self.sender.acknowledged(shared, frame, context);
         frame.kind != Kind::Acknowledgement && self.receiver.accept(frame, context)
     }
 
@@ -81,6 +82,11 @@ impl End {
             Awaited::Acknowledgement => self.sender.on_due(shared, context),
             Awaited::Company => self.receiver.on_due(context),
         }
+    }
+
+    /// Data have left the card.
+    pub(super) fn left(&mut self, context: &mut impl Context<Signal>) {
+        self.sender.left(context);
     }
 
     /// The next frame that is to leave at this instant.

@@ -372,7 +372,10 @@ impl Host {
     fn serve(&mut self, at: usize, start: u64, context: &mut impl Context<Signal>) {
         let card = &mut self.cards[at];
         match card.outgoing.pop_front(context).expect("the agenda knows who waits") {
-            Outgoing::Frame(frame) => card.port.send(&self.shared, frame, start, context),
+            Outgoing::Frame(frame) => {
+                card.port.send(&self.shared, frame, start, context);
+                self.left(&frame, context);
+            }
             Outgoing::Message { frame, left } => {
                 let payload = payload(left);
                 card.port.send(&self.shared, Frame { payload, ..frame }, start, context);
@@ -400,10 +403,20 @@ impl Host {
                     Outgoing::Frame(frame) => frame.payload,
                     Outgoing::Message { left, .. } => payload(*left),
                 };
-                let span = self.shared.span(self.shared.octets(payload));
-                self.agenda.plan(at, start, start + span.get(), context);
+                let late = self.shared.away_after(self.shared.octets(payload));
+                self.agenda.plan(at, start, start + late.get(), context);
             }
             _ => self.agenda.forget(at, context),
+        }
+    }
+
+    /// A frame has left the card, so that its connection may have another one wait there.
+    fn left(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
+        let small = self.shared.options.tcp.is_some_and(|tcp| tcp.stack.queues_small());
+        if small && frame.kind != Kind::Acknowledgement {
+            let at = self.shared.ways.sent(frame.hop);
+            self.ends[at].left(context);
+            self.transmit(at, context);
         }
     }
 
@@ -474,11 +487,16 @@ impl Host {
         if !over || own.waits_for.get() == 0 {
             return;
         }
-        let waited = context.now().as_nanos() - own.waits_since.get();
+        let late = self.shared.options.messaging.goes_on_after(rank.into(), own.begun.get());
+        let waited = context.now().as_nanos() + late.get() - own.waits_since.get();
         let what = usize::try_from(own.waits_for.get() - 1).expect("it was a place");
         own.spend(what, waited, context);
         own.waits_for.set(context, 0);
-        self.drive(at, context);
+        if late == Nanos::ZERO {
+            self.drive(at, context);
+        } else {
+            context.send(context.me(), late, Signal::Computed { rank });
+        }
     }
 }
 

@@ -95,7 +95,14 @@ impl Shared {
 
     /// What a frame with so many data takes on a cable, in octets.
     pub(super) fn octets(&self, payload: u16) -> u64 {
-        (u64::from(payload) + self.overhead).max(FRAME_MIN)
+        let least = if self.options.shaped { 0 } else { FRAME_MIN };
+        (u64::from(payload) + self.overhead).max(least)
+    }
+
+    /// How long after its beginning a frame of so many octets is on its way, and may arrive at the other end of a
+    /// cable without delay.
+    pub(super) fn away_after(&self, octets: u64) -> Nanos {
+        if self.options.shaped { Nanos::ZERO } else { self.span(octets) }
     }
 
     /// How long it takes.

@@ -95,14 +95,14 @@ impl Port {
         start: u64,
         log: &mut impl Log,
     ) -> u64 {
-        let end = start + shared.span(shared.octets(payload)).get();
-        self.free_at.set(log, end);
+        let octets = shared.octets(payload);
+        self.free_at.set(log, start + shared.span(octets).get());
         self.carried.add(log, u64::from(payload));
         self.frames.add(log, 1);
         if let Some(course) = &mut self.course {
             course.add(start, u64::from(payload), log);
         }
-        end + shared.options.hop_delay.get()
+        start + shared.away_after(octets).get() + shared.options.hop_delay.get()
     }
 
     /// Stops after the frame that is being sent, or goes on.

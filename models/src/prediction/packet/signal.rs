@@ -47,13 +47,31 @@ pub(super) struct Frame {
     pub(super) run: [u16; 2],
     /// Data of this frame.
     pub(super) payload: u16,
+    /// With TCP, what its time stamps tell: [`SENT_AGAIN`], [`OF_SENT_AGAIN`], both or neither.
+    pub(super) stamps: u8,
     pub(super) kind: Kind,
 }
+
+/// The segment was sent before.
+pub(super) const SENT_AGAIN: u8 = 1;
+/// The first segment that is acknowledged had been sent before when it arrived.
+pub(super) const OF_SENT_AGAIN: u8 = 2;
 
 impl Frame {
     /// A frame before the first hop of its way, without data and acknowledgement.
     pub(super) fn without_data(hop: u32, [tag, number]: [u32; 2], kind: Kind) -> Self {
-        Self { hop, tag, number, frames: 1, segment: 0, arrived: 0, run: [0, 0], payload: 0, kind }
+        Self {
+            hop,
+            tag,
+            number,
+            frames: 1,
+            segment: 0,
+            arrived: 0,
+            run: [0, 0],
+            payload: 0,
+            stamps: 0,
+            kind,
+        }
     }
 
     /// The run that arrived out of its turn, from and to; empty if there is none.

@@ -272,7 +272,7 @@ impl Switch {
         match output.queue.front() {
             Some((frame, at)) if !output.port.is_stopped() => {
                 let octets = self.shared.octets(frame.payload);
-                let late = if self.decides(*at) { 0 } else { self.shared.span(octets).get() };
+                let late = if self.decides(*at) { 0 } else { self.shared.away_after(octets).get() };
                 self.agenda.plan(port, start, start + late, context);
             }
             _ => self.agenda.forget(port, context),

@@ -65,6 +65,11 @@ impl Stack {
         }
     }
 
+    /// Whether few segments of a connection wait at the card, and others with the connection (TCP small queues, since 3.6).
+    pub(super) fn queues_small(self) -> bool {
+        self == Self::Linux
+    }
+
     /// Whether it asks for acknowledgements of the last segments before it takes them for lost.
     pub(super) fn probes(self) -> bool {
         self == Self::Linux

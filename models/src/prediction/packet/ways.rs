@@ -34,8 +34,8 @@ pub(super) struct LanePorts {
 #[derive(Debug)]
 pub(super) struct Ways {
     ways: Vec<Way>,
-    /// For each hop the port that it begins at and the input that it ends at, in 16 bits each; after the
-    /// last one of a way, where that is received ([`Ways::received`]).
+    /// For each hop the port that it begins at and the input that it ends at, in 16 bits each; before the
+    /// first one of a way its place at its host, after the last one where it is received ([`Ways::received`]).
     hops: Vec<u32>,
     /// For each rank whom it can send to, in their order, and the way.
     of_rank: Vec<Vec<(u32, u32)>>,
@@ -87,6 +87,7 @@ impl Ways {
     ) -> u32 {
         let [from, to] = ranks;
         let way = number(self.ways.len());
+        self.hops.push(0);
         let first = number(self.hops.len());
         let ends = [from, to].map(|end| hosts[rank(end)]);
         let mut route = Vec::new();
@@ -100,6 +101,7 @@ impl Ways {
             let own = &mut self.of_host[ends[0]];
             end = number(own.len());
             own.push(way);
+            self.hops[rank(first) - 1] = end;
         }
         let last = route.last().map(|&lane| network.ends(lane)[0]);
         if let Some(LaneEnd::Switch(switch)) = last {
@@ -149,6 +151,11 @@ impl Ways {
     /// host; without, its place among the ways whose last switch is the same.
     pub(super) fn received(&self, hop: u32) -> usize {
         rank(self.hops[rank(hop) + 1])
+    }
+
+    /// The place of the way among those that begin at its host and leave it, of which this is the first hop.
+    pub(super) fn sent(&self, hop: u32) -> usize {
+        rank(self.hops[rank(hop) - 1])
     }
 
     /// The way that a hop is part of.

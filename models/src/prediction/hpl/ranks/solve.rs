@@ -3,9 +3,9 @@
 
 use meikyo_units::Nanos;
 
-use super::swaps::tree;
 use super::{COLUMN, Writer, narrow, wide};
 use crate::completions::count_f64;
+use crate::prediction::hpl::swap::tree;
 use crate::prediction::ranks::number;
 
 const SOLVE: &str = "solve backwards";

@@ -6,7 +6,7 @@ use meikyo_undo::{Cell, Map, fields};
 use super::alarm::Alarm;
 use super::runs;
 use crate::prediction::packet::known::PAYLOAD;
-use crate::prediction::packet::signal::{Awaited, Frame, Signal};
+use crate::prediction::packet::signal::{Awaited, Frame, OF_SENT_AGAIN, SENT_AGAIN, Signal};
 
 /// How long an acknowledgement waits for company at most: Linux's least.
 const COMPANY_NS: u64 = 40_000_000;
@@ -18,8 +18,11 @@ const QUICK: u32 = 16;
 pub(super) struct Receiver {
     /// The place of its end in the host.
     end: u32,
-    /// Up to which segment everything has arrived.
+    /// Up to which segment everything has arrived, and had when something was acknowledged last.
     arrived: Cell<u32>,
+    told: Cell<u32>,
+    /// Whether the first segment that arrived after that had been sent before (RFC 7323, section 4.3).
+    of_sent_again: Cell<bool>,
     /// What arrived beyond that.
     beyond: Map<u32, Frame>,
     runs: Map<u32, u32>,
@@ -34,13 +37,27 @@ pub(super) struct Receiver {
     due: Cell<bool>,
     company: Alarm,
 }
-fields!(Receiver { arrived, beyond, runs, run_from, run_to, data, quick, due, company });
+fields!(Receiver {
+    arrived,
+    told,
+    of_sent_again,
+    beyond,
+    runs,
+    run_from,
+    run_to,
+    data,
+    quick,
+    due,
+    company
+});
 
 impl Receiver {
     pub(super) fn new(end: u32) -> Self {
         Self {
             end,
             arrived: Cell::default(),
+            told: Cell::default(),
+            of_sent_again: Cell::default(),
             beyond: Map::default(),
             runs: Map::default(),
             run_from: Cell::default(),
@@ -67,6 +84,9 @@ impl Receiver {
             self.run_to.set(context, to);
             self.due.set(context, true);
             return false;
+        }
+        if arrived == self.told.get() {
+            self.of_sent_again.set(context, frame.stamps & SENT_AGAIN > 0);
         }
         self.arrived.set(context, arrived + 1);
         self.data.add(context, u64::from(frame.payload));
@@ -108,6 +128,10 @@ impl Receiver {
     pub(super) fn acknowledge(&mut self, frame: &mut Frame, context: &mut impl Context<Signal>) {
         let arrived = self.arrived.get();
         frame.arrived = arrived;
+        if self.of_sent_again.get() {
+            frame.stamps |= OF_SENT_AGAIN;
+        }
+        self.told.set(context, arrived);
         let run = [self.run_from.get().max(arrived), self.run_to.get()];
         // Saturates: a run that is longer than can be said is said to be as long as that.
         let short = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);

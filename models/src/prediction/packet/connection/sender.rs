@@ -3,18 +3,20 @@
 //! Segments are numbered; one carries data of one message only. Lost ones are found and sent again as
 //! RFC 6675 says, with the segments that have arrived known from selective acknowledgements, except
 //! that frames of a connection cannot overtake each other, so that every gap below what has arrived
-//! is a loss. A segment that is lost once more while it is sent again costs a time-out.
+//! is a loss. A segment that is lost once more while it is sent again costs a time-out. A time-out that
+//! turns out to be false is taken back ([`Doubt`]).
 
 use meikyo_sim::Context;
 use meikyo_undo::{Cell, Deque, Map, fields};
 use meikyo_units::Nanos;
 
 use super::alarm::Alarm;
+use super::doubt::{Advance, Doubt, Heard};
 use super::estimate::Estimate;
 use super::runs;
 use super::window::Window;
 use crate::prediction::packet::known::{PAYLOAD, Shared};
-use crate::prediction::packet::signal::{Awaited, Frame, Kind, Signal};
+use crate::prediction::packet::signal::{Awaited, Frame, Kind, OF_SENT_AGAIN, SENT_AGAIN, Signal};
 use crate::prediction::packet::tcp::Tcp;
 use crate::prediction::ranks::{number, rank};
 
@@ -23,8 +25,8 @@ use crate::prediction::ranks::{number, rank};
 const BURST: f64 = 3.0;
 /// So many time-outs in a row, and a connection is given up (Linux's `tcp_retries2`).
 const TIME_OUTS_MAX: u32 = 15;
-/// What is added to two round trips before the last segments are probed for.
-const PROBE_NS: u64 = 2_000_000;
+/// What is added to two round trips before the last segments are probed for: two ticks of a kernel with 250 a second.
+const PROBE_NS: u64 = 8_000_000;
 
 /// A message of which not everything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ struct Segment {
     number: u32,
     kind: Kind,
     payload: u16,
+    /// When it was sent for the first time.
+    sent_at: u64,
 }
 
 /// What an end has to send.
@@ -59,10 +63,14 @@ pub(super) struct Sender {
     flight: Deque<Segment>,
     /// Data of `flight`.
     data: Cell<u64>,
+    /// Segments that wait at the card, where there is a limit for them.
+    at_card: Cell<u32>,
     /// The first segment of `flight`.
     first: Cell<u32>,
     /// What of `flight` has arrived, before others.
     arrived: Map<u32, u32>,
+    /// What of `flight` was sent again, and when it was last.
+    again: Map<u32, u64>,
     /// What has not arrived below it is lost.
     lost_end: Cell<u32>,
     /// What was lost below it was sent again.
@@ -71,6 +79,7 @@ pub(super) struct Sender {
     recovery_end: Cell<u32>,
     /// Whether a time-out began it.
     collapsed: Cell<bool>,
+    doubt: Doubt,
     window: Window,
     estimate: Estimate,
     time_out: Alarm,
@@ -85,12 +94,15 @@ fields!(Sender {
     unsent,
     flight,
     data,
+    at_card,
     first,
     arrived,
+    again,
     lost_end,
     again_end,
     recovery_end,
     collapsed,
+    doubt,
     window,
     estimate,
     time_out,
@@ -110,12 +122,15 @@ impl Sender {
             unsent: Deque::default(),
             flight: Deque::default(),
             data: Cell::default(),
+            at_card: Cell::default(),
             first: Cell::default(),
             arrived: Map::default(),
+            again: Map::default(),
             lost_end: Cell::default(),
             again_end: Cell::default(),
             recovery_end: Cell::default(),
             collapsed: Cell::default(),
+            doubt: Doubt::default(),
             window: Window::new(tcp),
             estimate: Estimate::default(),
             time_out: Alarm::default(),
@@ -161,26 +176,52 @@ impl Sender {
         beyond + again
     }
 
-    /// Everything below a segment has arrived at the other end, and a run beyond it.
+    /// A frame tells what has arrived at the other end: everything below a segment, and a run beyond it.
     pub(super) fn acknowledged(
         &mut self,
         shared: &Shared,
-        (below, run): (u32, [u32; 2]),
+        frame: &Frame,
         context: &mut impl Context<Signal>,
     ) {
-        let first = self.first.get();
+        let (first, below, run) = (self.first.get(), frame.arrived, frame.run());
         if below < first {
             return;
         }
-        let limited = f64::from(self.under_way()) + BURST >= self.window.segments();
+        let limited = self.is_limited();
+        let advances = below > first;
+        let of_first = frame.stamps & OF_SENT_AGAIN == 0;
+        let (recovered, collapsed) = (self.recovers(), self.collapsed.get());
+        let heard = (collapsed && !self.doubt.is_over()).then(|| Heard {
+            advance: match (advances, of_first) {
+                (false, _) => Advance::Nothing,
+                (true, false) => Advance::OfSentAgain,
+                (true, true) => Advance::OfSentFirst,
+            },
+            of_others: self.tells_of_others(first, below) || self.tells_of_others(run[0], run[1]),
+            beyond: runs::count(&self.arrived, run[0], run[1]) < run[1] - run[0],
+        });
         if run[0] < run[1] {
             runs::add(&mut self.arrived, run, context);
         }
-        if below > first {
-            self.advance(below, limited, context);
+        if advances {
+            self.measure(shared, below, of_first, context);
+            self.advance(below, context);
+        }
+        let new_sent = self.next_segment() > self.recovery_end.get();
+        let said = [new_sent, self.recovers()];
+        if heard.is_some_and(|heard| self.doubt.hear(heard, said, context)) {
+            self.take_back(context);
+        }
+        if advances && limited && (!recovered || collapsed) {
+            // While it recovers from single losses, the window stays; after a time-out it has to open again.
+            let (count, now) = (below - first, context.now().as_nanos());
+            self.window.grow(self.tcp, count, now, self.estimate.round_trip(), context);
+        }
+        if recovered && !self.recovers() {
+            self.end_recovery(context);
         }
         self.find_losses(context);
-        if below > first {
+        if advances {
             if self.flight.is_empty() {
                 self.time_out.clear(context);
             } else {
@@ -189,32 +230,72 @@ impl Sender {
         }
     }
 
+    /// Whether the window is what keeps back more. While it opens, Linux of today asks that only half of it is used
+    /// (`tcp_is_cwnd_limited`), since segments may wait for the card.
+    fn is_limited(&self) -> bool {
+        let segments = self.window.segments();
+        let half = self.tcp.stack.queues_small() && self.window.opens();
+        if half {
+            return segments < 2.0 * f64::from(number(self.flight.len()));
+        }
+        f64::from(self.under_way()) + BURST >= segments
+    }
+
+    /// Whether any segment of a range is told of for the first time that was sent once, before the recovery.
+    fn tells_of_others(&self, from: u32, to: u32) -> bool {
+        let mut range = from..to.min(self.recovery_end.get());
+        let is_news = |segment: u32| runs::gap(&self.arrived, segment) == segment;
+        range.any(|segment| is_news(segment) && !self.again.contains_key(&segment))
+    }
+
+    /// Measures the round trip of the first segment that is acknowledged, of the time that its acknowledgement
+    /// is of.
+    fn measure(
+        &mut self,
+        shared: &Shared,
+        below: u32,
+        of_first: bool,
+        context: &mut impl Context<Signal>,
+    ) {
+        let first = self.flight.front().map(|segment| segment.sent_at);
+        let again = self.again.get(&self.first.get()).copied();
+        let sent_at = if of_first { first } else { again };
+        if let Some(sent_at) = sent_at {
+            let measured = context.now().as_nanos() - sent_at;
+            let (least, next) = (shared.options.time_out, self.next_segment());
+            self.estimate.measured(measured, [below, next], least, context);
+        }
+        self.estimate.acknowledged(context);
+    }
+
     /// Forgets what is below a segment.
-    fn advance(&mut self, below: u32, limited: bool, context: &mut impl Context<Signal>) {
-        let now = context.now().as_nanos();
-        let recovered = self.recovers();
-        let count = below - self.first.get();
-        for _ in 0..count {
-            let segment = self.flight.pop_front(context).expect("it was sent");
-            self.data.set(context, self.data.get() - u64::from(segment.payload));
+    fn advance(&mut self, below: u32, context: &mut impl Context<Signal>) {
+        for segment in self.first.get()..below {
+            let gone = self.flight.pop_front(context).expect("it was sent");
+            self.data.set(context, self.data.get() - u64::from(gone.payload));
+            if !self.again.is_empty() {
+                self.again.remove(context, &segment);
+            }
         }
         self.first.set(context, below);
         runs::forget_below(&mut self.arrived, below, context);
         self.lost_end.set(context, self.lost_end.get().max(below));
         self.again_end.set(context, self.again_end.get().max(below));
         self.probed.set(context, false);
-        self.estimate.acknowledged(below, now, context);
-        if recovered && !self.recovers() {
-            self.lost_end.set(context, below);
-            self.again_end.set(context, below);
-        }
-        // While it recovers from single losses, the window stays; after a time-out it has to open again.
-        if limited && (!recovered || self.collapsed.get()) {
-            self.window.grow(self.tcp, count, now, self.estimate.round_trip(), context);
-        }
-        if !self.recovers() {
-            self.collapsed.set(context, false);
-        }
+    }
+
+    /// Nothing that was sent before the time-out was lost: all of it is under way, and the window is what it was.
+    fn take_back(&mut self, context: &mut impl Context<Signal>) {
+        self.window.restore(context);
+        self.recovery_end.set(context, self.first.get());
+    }
+
+    fn end_recovery(&mut self, context: &mut impl Context<Signal>) {
+        let first = self.first.get();
+        self.lost_end.set(context, first);
+        self.again_end.set(context, first);
+        self.collapsed.set(context, false);
+        self.doubt.end(context);
     }
 
     /// Looks for gaps below what has arrived.
@@ -225,7 +306,6 @@ impl Sender {
             self.lost_end.set(context, self.lost_end.get().max(last));
         } else if last > first + self.tcp.stack.reordering() {
             self.window.shrink(self.tcp, context);
-            self.estimate.give_up(context);
             self.lost_end.set(context, last);
             self.again_end.set(context, first);
             self.recovery_end.set(context, self.next_segment());
@@ -261,20 +341,34 @@ impl Sender {
             self.probed.set(context, true);
             self.probe.set(context, true);
         } else if self.estimate.time_outs() < TIME_OUTS_MAX {
-            let again = self.recovers() && self.collapsed.get();
-            if !again {
-                self.window.shrink(self.tcp, context);
-            }
-            self.window.collapse(context);
-            self.estimate.timed_out(context);
-            self.lost_end.set(context, self.next_segment());
-            self.again_end.set(context, self.first.get());
-            self.recovery_end.set(context, self.next_segment());
-            self.collapsed.set(context, true);
+            self.timed_out(context);
         } else {
             return;
         }
         self.wait(shared, context);
+    }
+
+    /// A time-out has passed: all that is under way is taken for lost.
+    fn timed_out(&mut self, context: &mut impl Context<Signal>) {
+        let recovers = self.recovers();
+        let repeated = self.estimate.time_outs() > 0;
+        // What is lost of a window makes it smaller once, unless something was acknowledged since a time-out.
+        let shrinks = !recovers || (self.collapsed.get() && !repeated);
+        if shrinks {
+            self.window.shrink(self.tcp, context);
+        }
+        self.window.collapse(context);
+        self.estimate.timed_out(context);
+        self.lost_end.set(context, self.next_segment());
+        self.again_end.set(context, self.first.get());
+        self.recovery_end.set(context, self.next_segment());
+        self.collapsed.set(context, true);
+        self.doubt.begin(shrinks, !recovers || repeated, context);
+    }
+
+    /// A segment has left the card.
+    pub(super) fn left(&mut self, context: &mut impl Context<Signal>) {
+        self.at_card.set(context, self.at_card.get() - 1);
     }
 
     /// The next segment that may be sent.
@@ -283,16 +377,38 @@ impl Sender {
         shared: &Shared,
         context: &mut impl Context<Signal>,
     ) -> Option<Frame> {
+        let frame = self.next_allowed(shared, context)?;
+        if self.tcp.stack.queues_small() {
+            self.at_card.add(context, 1);
+        }
+        Some(frame)
+    }
+
+    fn next_allowed(
+        &mut self,
+        shared: &Shared,
+        context: &mut impl Context<Signal>,
+    ) -> Option<Frame> {
         if self.probe.get() {
             self.probe.set(context, false);
             if !self.flight.is_empty() {
                 let last = self.next_segment() - 1;
-                self.estimate.give_up(context);
                 let new = self.new_segment(shared, context);
-                return Some(new.unwrap_or_else(|| self.frame(last)));
+                return Some(new.unwrap_or_else(|| self.sent_again(last, context)));
             }
         }
         let room = f64::from(self.under_way()) < self.window.segments();
+        if self.doubt.sends_new() {
+            let new = if room { self.new_segment(shared, context) } else { None };
+            if new.is_some() {
+                return new;
+            }
+            let any = self.next_segment() > self.recovery_end.get();
+            self.doubt.sent_new(any, context);
+        }
+        if self.doubt.holds() {
+            return None;
+        }
         let gap = runs::gap(&self.arrived, self.again_end.get());
         if gap < self.lost_end.get() {
             // The first one is sent at once: the window may have shrunk below what is under way.
@@ -304,11 +420,10 @@ impl Sender {
             if first {
                 self.wait(shared, context);
             }
-            return Some(self.frame(gap));
+            return Some(self.sent_again(gap, context));
         }
         self.again_end.set(context, self.again_end.get().max(self.lost_end.get()));
         let frame = if room { self.new_segment(shared, context) } else { None }?;
-        self.estimate.sent(frame.segment, context.now().as_nanos(), context);
         if !self.time_out.is_set() || self.probing.get() {
             self.wait(shared, context);
         }
@@ -319,8 +434,14 @@ impl Sender {
     fn frame(&self, segment: u32) -> Frame {
         let at = rank(segment - self.first.get());
         let found = self.flight.iter().nth(at).expect("it is under way");
-        let Segment { tag, number, kind, payload } = *found;
+        let Segment { tag, number, kind, payload, .. } = *found;
         Frame { segment, payload, ..Frame::without_data(self.hop, [tag, number], kind) }
+    }
+
+    /// A segment of `flight` as a frame that is not its first one.
+    fn sent_again(&mut self, segment: u32, context: &mut impl Context<Signal>) -> Frame {
+        self.again.insert(context, segment, context.now().as_nanos());
+        Frame { stamps: SENT_AGAIN, ..self.frame(segment) }
     }
 
     /// The next segment that was never sent, if the receiver has room for it.
@@ -330,6 +451,12 @@ impl Sender {
         context: &mut impl Context<Signal>,
     ) -> Option<Frame> {
         let message = *self.unsent.front()?;
+        if self.tcp.stack.queues_small() {
+            let most = self.window.at_card_max(self.estimate.round_trip());
+            if f64::from(self.at_card.get()) >= most {
+                return None;
+            }
+        }
         // Saturates: a segment carries no more than `PAYLOAD`, however much is left.
         let payload = u16::try_from(message.left).unwrap_or(u16::MAX).min(PAYLOAD);
         let data = self.data.get() + u64::from(payload);
@@ -347,8 +474,9 @@ impl Sender {
             let name = shared.name(self.way, [tag, number], kind);
             context.send(context.me(), Nanos::ZERO, Signal::Left { name });
         }
-        self.flight.push_back(context, Segment { tag, number, kind, payload });
-        self.sent_at.set(context, context.now().as_nanos());
+        let sent_at = context.now().as_nanos();
+        self.flight.push_back(context, Segment { tag, number, kind, payload, sent_at });
+        self.sent_at.set(context, sent_at);
         Some(self.frame(self.next_segment() - 1))
     }
 }

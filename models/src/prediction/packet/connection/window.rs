@@ -12,15 +12,22 @@ const LEAST: f64 = 2.0;
 const CUBIC_LEFT: f64 = 0.7;
 const CUBIC_STEEP: f64 = 0.4;
 
+/// Linux's shift by ten for a millisecond, and the data of a full segment as a share of the memory that it takes.
+const MILLISECOND_S: f64 = 1.0 / 1024.0;
+const IN_MEMORY: f64 = 1448.0 / 2304.0;
+
 /// A window of congestion.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Window {
     segments: Cell<f64>,
     /// Below it, the window grows by every acknowledgement (slow start).
     threshold: Cell<f64>,
+    /// Both before the last loss.
+    segments_before: Cell<f64>,
+    threshold_before: Cell<f64>,
     cubic: Cubic,
 }
-fields!(Window { segments, threshold, cubic });
+fields!(Window { segments, threshold, segments_before, threshold_before, cubic });
 
 /// The curve that CUBIC grows along.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -43,6 +50,8 @@ impl Window {
         Self {
             segments: Cell::new(tcp.stack.first_window()),
             threshold: Cell::new(f64::INFINITY),
+            segments_before: Cell::default(),
+            threshold_before: Cell::default(),
             cubic: Cubic::default(),
         }
     }
@@ -50,6 +59,23 @@ impl Window {
     /// How many segments may be under way.
     pub(super) fn segments(&self) -> f64 {
         self.segments.get()
+    }
+
+    /// Whether it grows by every acknowledgement.
+    pub(super) fn opens(&self) -> bool {
+        self.segments.get() < self.threshold.get()
+    }
+
+    /// How many segments wait at the card at most: what goes within a millisecond at the rate that the window allows,
+    /// and two at least (`tcp_small_queue_check`, `tcp_update_pacing_rate`).
+    pub(super) fn at_card_max(&self, round_trip: Nanos) -> f64 {
+        if round_trip == Nanos::ZERO {
+            return f64::INFINITY;
+        }
+        let segments = self.segments.get();
+        let pace = if segments < self.threshold.get() / 2.0 { 2.0 } else { 1.2 };
+        let windows = MILLISECOND_S / round_trip.as_secs_f64();
+        (pace * segments * windows * IN_MEMORY).max(2.0)
     }
 
     /// So many segments were acknowledged at once, while the window was what kept back more.
@@ -64,7 +90,7 @@ impl Window {
         let counted = tcp.stack.counted(acknowledged);
         let segments = self.segments.get();
         let threshold = self.threshold.get();
-        let grown = if segments < threshold {
+        let grown = if self.opens() {
             (segments + counted).min(threshold.max(segments + 1.0))
         } else {
             match tcp.control {
@@ -78,6 +104,8 @@ impl Window {
     /// Some segment was lost.
     pub(super) fn shrink(&mut self, tcp: Tcp, log: &mut impl Log) {
         let segments = self.segments.get();
+        self.segments_before.set(log, segments);
+        self.threshold_before.set(log, self.slow_until());
         let left = match tcp.control {
             Control::NewReno => segments / 2.0,
             Control::Cubic => self.cubic.left(segments, log),
@@ -85,6 +113,19 @@ impl Window {
         let left = left.max(LEAST);
         self.threshold.set(log, left);
         self.segments.set(log, left);
+    }
+
+    /// Nothing was lost after all: the window is what it was before.
+    pub(super) fn restore(&mut self, log: &mut impl Log) {
+        let segments = self.segments.get().max(self.segments_before.get());
+        let threshold = self.threshold.get().max(self.threshold_before.get());
+        self.segments.set(log, segments);
+        self.threshold.set(log, threshold);
+    }
+
+    /// Up to which size it may grow quickly again after an interruption (`tcp_current_ssthresh`).
+    fn slow_until(&self) -> f64 {
+        self.threshold.get().max(self.segments.get() * 3.0 / 4.0)
     }
 
     /// A time-out has passed: a single segment may be sent.
@@ -97,7 +138,7 @@ impl Window {
     pub(super) fn age(&mut self, tcp: Tcp, time_outs: u64, log: &mut impl Log) {
         let segments = self.segments.get();
         let least = tcp.stack.first_window().min(segments);
-        self.threshold.set(log, self.threshold.get().max(segments * 3.0 / 4.0));
+        self.threshold.set(log, self.slow_until());
         let halved = (0..time_outs.min(64)).fold(segments, |segments, _| segments / 2.0);
         self.segments.set(log, halved.max(least));
     }
