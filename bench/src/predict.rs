@@ -99,13 +99,26 @@ struct Report {
     /// The same of the gains that are predicted with TCP of Linux 2.6.
     gain_error_median_tcp: f64,
     gains: Vec<npb::Gain>,
-    costs: Vec<cost::Cost>,
+    #[serde(flatten)]
+    costs: cost::Costs,
+}
+
+/// The same of frames alone.
+#[derive(Debug, Serialize)]
+struct CostReport {
+    schema: &'static str,
+    machine: Machine,
+    #[serde(flatten)]
+    costs: cost::Costs,
 }
 
 /// Predicts every row; the answer is yes once they are printed, whatever they say.
 pub(crate) fn run(args: &PredictBenchArgs) -> Result<Answer, Failure> {
     if let Some(extent) = args.lab {
         return lab::run(extent, args.json);
+    }
+    if args.cost {
+        return cost_alone(args.json);
     }
     let machine = Machine::observe();
     let wiring = supernova()?;
@@ -123,6 +136,19 @@ pub(crate) fn run(args: &PredictBenchArgs) -> Result<Answer, Failure> {
         output::print(&text(&report))?;
     }
     Ok(Answer::Yes)
+}
+
+/// Measures what frames cost; the answer is whether that is what it may be.
+fn cost_alone(json: bool) -> Result<Answer, Failure> {
+    let machine = Machine::observe();
+    let costs = cost::costs(&supernova()?)?;
+    let answer = if costs.reached() { Answer::Yes } else { Answer::No };
+    if json {
+        output::print_json(&CostReport { schema: "meikyo.bench.predict.cost/1", machine, costs })?;
+    } else {
+        output::print(&format!("{}\n{machine}", cost::text(&costs)))?;
+    }
+    Ok(answer)
 }
 
 /// Switches and hosts; how they are joined is the row's.
@@ -224,7 +250,7 @@ fn report(
     mflop_per_s: u64,
     rows: Vec<Row>,
     gains: Vec<npb::Gain>,
-    costs: Vec<cost::Cost>,
+    costs: cost::Costs,
 ) -> Report {
     let [without, with] = npb::TCPS.map(|tcp| {
         let own = gains.iter().filter(|gain| gain.tcp == tcp);
@@ -313,7 +339,7 @@ fn text(report: &Report) -> String {
         report.gains.len(),
         report.gain_error_median * 100.0,
         report.gain_error_median_tcp * 100.0,
-        costs(&report.costs),
+        cost::text(&report.costs),
         report.machine,
     )
 }
@@ -342,34 +368,6 @@ fn gains(gains: &[npb::Gain]) -> TextTable {
             format!("{:+.0} %", gain.of.error * 100.0),
             format!("{better:.1}, {worse:.1}, {base:.1}"),
             format!("{:.1}", gain.of.seconds),
-        ]);
-    }
-    table
-}
-
-fn costs(costs: &[cost::Cost]) -> TextTable {
-    let mut table = TextTable::new(&[
-        "all-to-all of 225 hosts, 64 KiB",
-        "hops",
-        "events",
-        "seconds",
-        "ns a hop",
-        "ns an event of PHOLD",
-        "ratio",
-        "at most",
-        "peak memory",
-    ]);
-    for cost in costs {
-        table.row([
-            format!("TCP {}", if cost.tcp { "on" } else { "off" }),
-            cost.hops.to_string(),
-            cost.events.to_string(),
-            format!("{:.1}", cost.seconds),
-            format!("{:.0}", cost.hop_ns),
-            format!("{:.0}", cost.phold_event_ns),
-            format!("{:.2}", cost.ratio),
-            format!("{:.1}", cost.ratio_max),
-            output::bytes_text(cost.peak_rss_bytes),
         ]);
     }
     table

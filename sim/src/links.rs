@@ -3,7 +3,7 @@
 //! Links are kept as lists of what leaves each group or LP, so that memory and the time to build them
 //! grow with the links that are declared and not with the square of the groups: a fabric may have a
 //! group for each of its switches. Looking one up costs a few comparisons where a group has few links,
-//! and the logarithm of their number where it has many.
+//! and about one look into a table where it has many.
 
 use meikyo_units::Nanos;
 
@@ -12,8 +12,10 @@ use crate::key::LpId;
 /// The delay of a link that does not exist: no event ever comes that late.
 pub(crate) const NO_LINK: u64 = u64::MAX;
 
-/// Lists that are at most this long are read from the beginning, longer ones are searched.
+/// Lists that are at most this long are read from the beginning; for longer ones there is a table.
 const SHORT: usize = 8;
+/// An empty place in a table.
+const NOBODY: u32 = u32::MAX;
 
 /// A link that was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +33,9 @@ pub(crate) struct Links {
     starts: Vec<u32>,
     /// Ordered by origin, then destination; one for each pair.
     links: Vec<Link>,
+    /// Where each link of a long list stands in `links`, at the first free place from its hash on; at least
+    /// half of the places, whose number is a power of two, are free. Empty without long lists.
+    table: Vec<u32>,
 }
 
 impl Links {
@@ -49,7 +54,50 @@ impl Links {
         for at in 0..count {
             starts[at + 1] += starts[at];
         }
-        Self { starts, links: declared }
+        let mut own = Self { starts, links: declared, table: Vec::new() };
+        own.fill_table();
+        own
+    }
+
+    fn fill_table(&mut self) {
+        let long: Vec<u32> = (self.starts.windows(2))
+            .map(|bounds| bounds[0]..bounds[1])
+            .filter(|list| list.len() > SHORT)
+            .flatten()
+            .collect();
+        if long.is_empty() {
+            return;
+        }
+        self.table = vec![NOBODY; (2 * long.len()).next_power_of_two()];
+        for at in long {
+            let Link { from, to, .. } = self.links[at as usize];
+            let mut place = self.place(from, to);
+            while self.table[place] != NOBODY {
+                place = (place + 1) & (self.table.len() - 1);
+            }
+            self.table[place] = at;
+        }
+    }
+
+    /// Where in the table a link is looked for first.
+    #[inline]
+    fn place(&self, from: u32, to: u32) -> usize {
+        // Multiplied by the golden ratio of 32 bits (Knuth): neighbours are spread evenly.
+        let hash = (from.wrapping_mul(0x85eb_ca6b) ^ to).wrapping_mul(0x9e37_79b9);
+        (hash >> 8) as usize & (self.table.len() - 1)
+    }
+
+    /// The link of a long list, if there is one.
+    #[inline]
+    fn looked_up(&self, from: u32, to: u32) -> Option<&Link> {
+        let mut place = self.place(from, to);
+        loop {
+            let link = self.links.get(self.table[place] as usize)?;
+            if (link.from, link.to) == (from, to) {
+                return Some(link);
+            }
+            place = (place + 1) & (self.table.len() - 1);
+        }
     }
 
     /// Every link, ordered by origin, then destination.
@@ -60,15 +108,15 @@ impl Links {
     /// The least delay in ns; [`NO_LINK`] where none is declared.
     #[inline]
     pub(crate) fn least(&self, from: u32, to: u32) -> u64 {
-        let from = from as usize;
-        let [Some(start), Some(end)] = [from, from + 1].map(|at| self.starts.get(at)) else {
+        let at = from as usize;
+        let [Some(start), Some(end)] = [at, at + 1].map(|at| self.starts.get(at)) else {
             return NO_LINK;
         };
         let leaving = &self.links[*start as usize..*end as usize];
         let found = if leaving.len() <= SHORT {
             leaving.iter().find(|link| link.to == to)
         } else {
-            leaving.binary_search_by_key(&to, |link| link.to).ok().map(|at| &leaving[at])
+            self.looked_up(from, to)
         };
         found.map_or(NO_LINK, |link| link.least)
     }

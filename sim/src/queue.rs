@@ -136,20 +136,44 @@ impl<M> Queue<M> {
         }
     }
 
+    /// Whether the next event is before `limit` ns.
+    #[inline]
+    pub(crate) fn is_before(&mut self, limit: u64) -> bool {
+        self.refill();
+        let next = if self.fresh_first() {
+            self.fresh.peek().map(|least| &least.0)
+        } else {
+            self.near.last()
+        };
+        next.is_some_and(|next| next.time() < limit)
+    }
+
+    /// Takes the next event, which there must be, as [`Queue::is_before`] has said.
+    ///
+    /// Not as an option: the compiler would write its tag into the middle of the event, and wait for that when it
+    /// moves the event as a whole.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Event<M> {
+        if self.fresh_first() {
+            return self.fresh.pop().expect("there is one").0;
+        }
+        self.near.swap_remove(self.near.len() - 1)
+    }
+
     /// Takes the next event if it is before `limit` ns.
     #[inline]
     pub(crate) fn pop_before(&mut self, limit: u64) -> Option<Event<M>> {
-        self.refill();
-        let fresh_first = match (self.near.last(), self.fresh.peek()) {
+        self.is_before(limit).then(|| self.take())
+    }
+
+    /// Whether the next event is one that was pushed before `near_end`.
+    #[inline]
+    fn fresh_first(&self) -> bool {
+        match (self.near.last(), self.fresh.peek()) {
             (Some(near), Some(fresh)) => fresh.0.order(near) == Ordering::Less,
             (None, Some(_)) => true,
             _ => false,
-        };
-        let next = if fresh_first { &self.fresh.peek()?.0 } else { self.near.last()? };
-        if next.time() >= limit {
-            return None;
         }
-        if fresh_first { self.fresh.pop().map(|least| least.0) } else { self.near.pop() }
     }
 
     /// The event that is read `ahead` events after the next one, as far as that is sorted.

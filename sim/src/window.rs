@@ -55,8 +55,8 @@ pub(crate) fn handle_events<L: Lp>(
     at: &mut Option<(EventKey, LpId)>,
 ) -> (u64, Option<Box<Problem>>) {
     let mut handled = 0;
-    while handled < window.events_max {
-        let Some(event) = share.queue.pop_before(window.before) else { break };
+    while handled < window.events_max && share.queue.is_before(window.before) {
+        let event = share.queue.take();
         if let Some(coming) = share.queue.ahead(PREFETCH) {
             let location = share.layout.locate(rules, coming.destination);
             std::hint::black_box(share.slots[location.local].counters.sent);

@@ -1,12 +1,17 @@
-//! What a frame on a cable costs, beside an event of PHOLD on the same kernel in the same run.
+//! What a frame on a cable costs, beside an event of PHOLD on the same kernel in the same run, and what a
+//! second thread saves.
+//!
+//! Every run is checked: each host must have got what all others sent it, a shift of long messages around all
+//! hosts must take what its frames take one after the other, and two threads must come to the same result as
+//! one.
 
 use meikyo_console::failure::Failure;
-use meikyo_console::output::real;
-use meikyo_fabric::{PlanOptions, Wiring};
+use meikyo_console::output::{self, TextTable, real};
+use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 use meikyo_models::phold::Phold;
-use meikyo_models::prediction::packet::{self, Control, PacketOptions, Stack, Tcp};
+use meikyo_models::prediction::packet::{self, Control, PacketOptions, PacketRun, Stack, Tcp};
 use meikyo_models::prediction::{
-    Deal, Messaging, Network, Placement, RankProgram, Rates, Script, Steps, variant,
+    Deal, LanePlace, Messaging, Network, Placement, RankProgram, Rates, Script, Steps, variant,
 };
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
@@ -29,12 +34,32 @@ const PHOLD: Phold = Phold {
 };
 const PHOLD_END: Nanos = Nanos::from_secs(250);
 
-/// What each host sends to every other.
+/// What each host sends to every other, and to the next one where that is all.
 const BYTES: u64 = 65_536;
+const BYTES_SHIFTED: u64 = 10_000 * PAYLOAD;
+/// Data of a full frame, and what it takes on a cable in ns.
+const PAYLOAD: u64 = 1448;
+const FRAME_NS: u64 = 12_304;
+const HOP_DELAY: Nanos = Nanos::from_micros(3);
+const LATENCY: Nanos = Nanos::from_micros(50);
+
+/// The fabric of 64 switches, and hosts on each.
+const MANY: &str = "torus 8x8";
+const HOSTS_OF_MANY: usize = 4;
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Traffic {
+    /// From each host to every other.
+    AllToAll,
+    /// A long message from each host to the next one.
+    Shift,
+}
 
 /// The cost of the frames of one run.
 #[derive(Debug, Serialize)]
 pub(super) struct Cost {
+    pub(super) traffic: &'static str,
     pub(super) tcp: bool,
     pub(super) hops: u64,
     pub(super) events: u64,
@@ -48,8 +73,28 @@ pub(super) struct Cost {
     pub(super) peak_rss_bytes: u64,
 }
 
-/// Measures an all-to-all exchange of all hosts, without TCP and with.
-pub(super) fn costs(wiring: &Wiring) -> Result<Vec<Cost>, Failure> {
+/// The same run on one thread and on two.
+#[derive(Debug, Serialize)]
+pub(super) struct Threads {
+    pub(super) topology: &'static str,
+    pub(super) hosts: usize,
+    pub(super) hops: u64,
+    pub(super) seconds_one: f64,
+    pub(super) seconds_two: f64,
+    pub(super) speedup: f64,
+    pub(super) speedup_min: f64,
+}
+
+/// All that is measured here.
+#[derive(Debug, Serialize)]
+pub(super) struct Costs {
+    #[serde(rename = "costs")]
+    pub(super) rows: Vec<Cost>,
+    pub(super) threads: Threads,
+}
+
+/// Measures an all-to-all exchange of all hosts, without TCP and with, a shift, and the former on two threads.
+pub(super) fn costs(wiring: &Wiring) -> Result<Costs, Failure> {
     progress("cost of a frame: PHOLD");
     let mut options = Options::new(Scheduler::Sequential, 1);
     options.until = SimTime::START + PHOLD_END;
@@ -57,36 +102,27 @@ pub(super) fn costs(wiring: &Wiring) -> Result<Vec<Cost>, Failure> {
     let outcome = meikyo_sim::run(PHOLD.model(), &options)?;
     let used = own_usage()?.cpu.saturating_sub(before);
     let phold_event_ns = used.as_secs_f64() * 1e9 / real(outcome.events.max(1));
-    [false, true].into_iter().map(|tcp| cost(wiring, tcp, phold_event_ns)).collect()
+    let (wiring, plan) = variant(wiring, &PlanOptions::new(None), "torus 4x2", 3)?;
+    let network = Network::new(&wiring, &plan, rates(), 1);
+    let kinds = [(Traffic::AllToAll, false), (Traffic::AllToAll, true), (Traffic::Shift, false)];
+    let rows = kinds.into_iter().map(|kind| cost(&network, kind, phold_event_ns));
+    Ok(Costs { rows: rows.collect::<Result<_, _>>()?, threads: threads()? })
 }
 
-fn cost(wiring: &Wiring, tcp: bool, phold_event_ns: f64) -> Result<Cost, Failure> {
-    progress(&format!("cost of a frame, TCP {}", if tcp { "on" } else { "off" }));
-    let (wiring, plan) = variant(wiring, &PlanOptions::new(None), "torus 4x2", 3)?;
+fn rates() -> Rates {
     let within_host = BitsPerSecond::new(4_000_000_000);
-    let network =
-        Network::new(&wiring, &plan, Rates { payload_share: 1448.0 / 1538.0, within_host }, 1);
-    let hosts = network.hosts();
-    let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
-    let script = |own: u32, ranks: u32| {
-        let mut steps = Steps::of(own);
-        (1..ranks).for_each(|by| steps.receive((own + ranks - by) % ranks, 0));
-        (1..ranks).for_each(|by| steps.send((own + by) % ranks, 0, BYTES));
-        steps.wait("all-to-all");
-        let mut script = Script::default();
-        script.repeat(1, steps.finish());
-        script
-    };
-    let ranks = u32::try_from(hosts)?;
-    let program = RankProgram::new((0..ranks).map(|own| script(own, ranks)).collect());
+    Rates { payload_share: 1448.0 / 1538.0, within_host }
+}
+
+fn options(tcp: bool) -> PacketOptions {
     let window = Bytes::new(BYTES);
-    let options = PacketOptions {
+    PacketOptions {
         messaging: Messaging {
-            latency: Nanos::from_micros(50),
-            eager_max: Bytes::new(BYTES),
+            latency: LATENCY,
+            eager_max: Bytes::new(1 << 30),
             look_again: Nanos::ZERO,
         },
-        hop_delay: Nanos::from_micros(3),
+        hop_delay: HOP_DELAY,
         pause: true,
         port_buffer: Bytes::new(262_144),
         memory: None,
@@ -95,21 +131,182 @@ fn cost(wiring: &Wiring, tcp: bool, phold_event_ns: f64) -> Result<Cost, Failure
         tcp: tcp.then_some(Tcp { stack: Stack::Linux26, control: Control::Cubic, window }),
         shaped: false,
         courses: false,
+    }
+}
+
+/// What all hosts do, one rank each.
+fn program(hosts: usize, traffic: Traffic) -> Result<RankProgram, Failure> {
+    let ranks = u32::try_from(hosts)?;
+    let script = |own: u32| {
+        let mut steps = Steps::of(own);
+        let (most, bytes) = match traffic {
+            Traffic::AllToAll => (ranks, BYTES),
+            Traffic::Shift => (2, BYTES_SHIFTED),
+        };
+        (1..most).for_each(|by| steps.receive((own + ranks - by) % ranks, 0));
+        (1..most).for_each(|by| steps.send((own + by) % ranks, 0, bytes));
+        steps.wait("exchange");
+        let mut script = Script::default();
+        script.repeat(1, steps.finish());
+        script
     };
+    Ok(RankProgram::new((0..ranks).map(script).collect()))
+}
+
+fn cost(
+    network: &Network,
+    (traffic, tcp): (Traffic, bool),
+    phold_event_ns: f64,
+) -> Result<Cost, Failure> {
+    progress(&format!("cost of a frame, {traffic:?}, TCP {}", if tcp { "on" } else { "off" }));
+    let hosts = network.hosts();
+    let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
+    let program = program(hosts, traffic)?;
     let (start, before) = (now(), own_usage()?.cpu);
-    let run = packet::run(&network, &program, &placement, options)?;
+    let run = packet::run(network, &program, &placement, options(tcp))?;
     let usage = own_usage()?;
     let used = usage.cpu.saturating_sub(before);
+    let seconds = start.elapsed().as_secs_f64();
+    verify(network, (traffic, tcp), &run)?;
     let hop_ns = used.as_secs_f64() * 1e9 / real(run.hops.max(1));
     Ok(Cost {
+        traffic: match traffic {
+            Traffic::AllToAll => "all-to-all, 64 KiB",
+            Traffic::Shift => "shift, 13.8 MiB",
+        },
         tcp,
         hops: run.hops,
         events: run.events,
-        seconds: start.elapsed().as_secs_f64(),
+        seconds,
         hop_ns,
         phold_event_ns,
         ratio: hop_ns / phold_event_ns,
         ratio_max: if tcp { 3.0 } else { 1.5 },
         peak_rss_bytes: usage.peak_rss.get(),
     })
+}
+
+/// Whether every host got what was sent to it, and a shift took what it takes.
+fn verify(
+    network: &Network,
+    (traffic, tcp): (Traffic, bool),
+    run: &PacketRun,
+) -> Result<(), Failure> {
+    let hosts = network.hosts();
+    let wanted = match traffic {
+        Traffic::AllToAll => BYTES * (u64::try_from(hosts)? - 1),
+        Traffic::Shift => BYTES_SHIFTED,
+    };
+    let mut got = vec![0; hosts];
+    for (lane, carried) in network.lanes().iter().zip(&run.carried) {
+        if let LanePlace::ToHost { host, .. } = lane.place {
+            got[host] += carried.get();
+        }
+    }
+    // TCP sends some frames again that a long queue holds back.
+    if got.iter().any(|got| *got < wanted || *got > wanted && !tcp) {
+        return Err(Failure::new("wrong: a host has not got what was sent to it"));
+    }
+    if traffic == Traffic::Shift {
+        let lanes = (0..hosts).map(|host| {
+            let (to, mut lanes) = ((host + 1) % hosts, Vec::new());
+            let label = meikyo_models::prediction::connection(host, to);
+            network.route(host, to, label, &mut lanes);
+            lanes.len()
+        });
+        // No two messages share a cable: the longest way decides.
+        let lanes = u64::try_from(lanes.max().unwrap_or(0))?;
+        let frames = BYTES_SHIFTED / PAYLOAD;
+        let hop = FRAME_NS + HOP_DELAY.get();
+        let time = lanes * hop + (frames - 1) * FRAME_NS + LATENCY.get();
+        if run.time.get() != time {
+            let text = format!("wrong: a shift takes {} and not {}", run.time, Nanos::new(time));
+            return Err(Failure::new(text));
+        }
+    }
+    Ok(())
+}
+
+/// An exchange over many switches on one thread and on two.
+fn threads() -> Result<Threads, Failure> {
+    let topology: Topology = MANY.parse()?;
+    let model = SwitchModel::named("generic-256k").expect("it is built in");
+    let wiring = cable_uniform(&topology, &model, HOSTS_OF_MANY)?;
+    let plan = plan(&wiring, &PlanOptions::new(Some(topology)))?;
+    let network = Network::new(&wiring, &plan, rates(), 1);
+    let hosts = network.hosts();
+    let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
+    let program = program(hosts, Traffic::AllToAll)?;
+    let run = |scheduler, threads| -> Result<(PacketRun, f64), Failure> {
+        progress(&format!("{MANY} on {threads} threads"));
+        let start = now();
+        let scheduling = Options::new(scheduler, threads);
+        let run = packet::run_under(&network, &program, &placement, options(false), &scheduling)?;
+        Ok((run, start.elapsed().as_secs_f64()))
+    };
+    let (one, seconds_one) = run(Scheduler::Sequential, 1)?;
+    let (two, seconds_two) = run(Scheduler::Conservative, 2)?;
+    verify(&network, (Traffic::AllToAll, false), &one)?;
+    if one != two {
+        return Err(Failure::new("wrong: two threads come to another result than one"));
+    }
+    Ok(Threads {
+        topology: MANY,
+        hosts,
+        hops: one.hops,
+        seconds_one,
+        seconds_two,
+        speedup: seconds_one / seconds_two,
+        speedup_min: 1.5,
+    })
+}
+
+impl Costs {
+    /// Whether no hop costs more than it may, and the second thread saves what it should.
+    pub(super) fn reached(&self) -> bool {
+        self.rows.iter().all(|row| row.ratio <= row.ratio_max)
+            && self.threads.speedup >= self.threads.speedup_min
+    }
+}
+
+/// The costs in words.
+pub(super) fn text(costs: &Costs) -> String {
+    let mut table = TextTable::new(&[
+        "225 hosts, torus 4x2 (3 links)",
+        "TCP",
+        "hops",
+        "events",
+        "seconds",
+        "ns a hop",
+        "ns an event of PHOLD",
+        "ratio",
+        "at most",
+        "peak memory",
+    ]);
+    for cost in &costs.rows {
+        table.row([
+            cost.traffic.to_owned(),
+            if cost.tcp { "on" } else { "off" }.to_owned(),
+            cost.hops.to_string(),
+            cost.events.to_string(),
+            format!("{:.2}", cost.seconds),
+            format!("{:.0}", cost.hop_ns),
+            format!("{:.0}", cost.phold_event_ns),
+            format!("{:.2}", cost.ratio),
+            format!("{:.1}", cost.ratio_max),
+            output::bytes_text(cost.peak_rss_bytes),
+        ]);
+    }
+    let threads = &costs.threads;
+    format!(
+        "{table}\n{}, {} hosts, all-to-all, {} hops: {:.2} s on one thread, {:.2} s on two, {:.2} x \
+         ({:.1} x aimed at)\n",
+        threads.topology,
+        threads.hosts,
+        threads.hops,
+        threads.seconds_one,
+        threads.seconds_two,
+        threads.speedup,
+        threads.speedup_min,
+    )
 }

@@ -17,15 +17,15 @@
 //!   Its frames wait at the card in the order in which the windows let them go.
 //!
 //! A frame is one event at each switch; that it leaves a queue is none of its own (module `agenda`), unless the
-//! switch has nothing else to do for as long as a frame takes, or lets a sender go on with it. Without TCP a
-//! host hears of whole messages. At one instant frames arrive in the order of their inputs, then pause frames,
+//! switch has nothing else to do for as long as a frame takes, or lets a sender go on with it. Full frames of a
+//! message that follow each other are one event together, as long as nothing comes between (module
+//! `switch::train`). Without TCP a host hears of whole messages. At one instant frames arrive in the order of their inputs, then pause frames,
 //! and then frames leave. Not modelled are addresses that switches have not learned, and frames of
 //! the switches' own.
 
 mod agenda;
 mod coming;
 mod connection;
-mod earliest;
 mod host;
 mod known;
 mod port;
@@ -179,10 +179,13 @@ pub fn run_under(
     scheduling: &Options,
 ) -> Result<PacketRun, PacketError> {
     let shared = Shared::new(network.clone(), program.clone(), placement, options);
-    let shared = Arc::new(shared);
-    let outcome = run_built(|| model(&shared), scheduling, &mut meikyo_sim::Unobserved);
+    run_shared(&Arc::new(shared), scheduling)
+}
+
+fn run_shared(shared: &Arc<Shared>, scheduling: &Options) -> Result<PacketRun, PacketError> {
+    let outcome = run_built(|| model(shared), scheduling, &mut meikyo_sim::Unobserved);
     let outcome = outcome.map_err(PacketError::Simulation)?;
-    result(&shared, &outcome.lps, outcome.events)
+    result(shared, &outcome.lps, outcome.events)
 }
 
 fn model(shared: &Arc<Shared>) -> Model<Device> {
@@ -190,13 +193,13 @@ fn model(shared: &Arc<Shared>) -> Model<Device> {
     let mut model = Model::new(0);
     let hosts = model.group("hosts", number(network.hosts()));
     let switches = model.group("switches", number(network.switches()));
-    let delay = shared.options.hop_delay;
     for lane in 0..network.lanes().len() {
-        let [from, to] = network.ends(lane).map(|end| shared.lp(end));
+        let ends = network.ends(lane);
+        let [from, to] = ends.map(|end| shared.lp(end));
         if from != to {
-            model.link_lps(from, to, delay);
+            model.link_lps(from, to, shared.lookahead(ends[0]));
             // What stops the sender.
-            model.link_lps(to, from, delay);
+            model.link_lps(to, from, shared.pause_delay());
         }
     }
     if shared.options.tcp.is_none() {
@@ -270,3 +273,6 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
     run.courses = shared.options.courses.then(|| Courses::new(courses, time));
     Ok(run)
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,26 +31,32 @@ impl Coming {
         Self { at_hand: vec![Open::default(); ways], others: Map::default() }
     }
 
-    /// A frame has come by a way. Gives whether it is the last one of its message to come.
-    pub(super) fn completes(&mut self, way: usize, frame: &Frame, log: &mut impl Log) -> bool {
+    /// So many frames have come by a way. Gives whether their message has come with them.
+    pub(super) fn completes(
+        &mut self,
+        way: usize,
+        frame: &Frame,
+        count: u32,
+        log: &mut impl Log,
+    ) -> bool {
         if frame.frames == 1 {
             return true;
         }
         let open = &mut self.at_hand[way];
         let missing = open.missing.get();
         if missing > 0 && (open.tag.get(), open.number.get()) == (frame.tag, frame.number) {
-            open.missing.set(log, missing - 1);
-            return missing == 1;
+            open.missing.set(log, missing - count);
+            return missing == count;
         }
         let key = (crate::prediction::ranks::number(way), frame.tag, frame.number);
         let other = self.others.get(&key).copied();
         if other.is_none() && missing == 0 {
             open.tag.set(log, frame.tag);
             open.number.set(log, frame.number);
-            open.missing.set(log, frame.frames - 1);
-            return false;
+            open.missing.set(log, frame.frames - count);
+            return frame.frames == count;
         }
-        match other.unwrap_or(frame.frames) - 1 {
+        match other.unwrap_or(frame.frames) - count {
             0 => {
                 self.others.remove(log, &key);
                 true

@@ -8,7 +8,7 @@ use meikyo_units::{Bytes, Nanos};
 
 use super::agenda::Agenda;
 use super::connection::End;
-use super::known::{PAYLOAD, Shared, frames};
+use super::known::{FOLLOW_MIN, PAYLOAD, Shared, come, frames};
 use super::port::Port;
 use super::signal::{Frame, Kind, Name, Signal};
 use crate::prediction::flow::Waiting;
@@ -73,8 +73,12 @@ struct Offered {
 pub(super) struct Card {
     pub(super) port: Port,
     outgoing: Deque<Outgoing>,
+    /// How many frames of the first message it has announced as a train, and when the first of them began to
+    /// leave. They are still counted among what is outgoing.
+    train: Cell<u32>,
+    train_at: Cell<u64>,
 }
-fields!(Card { port, outgoing });
+fields!(Card { port, outgoing, train, train_at });
 
 /// A host with its cards and the ranks that run on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,7 +133,8 @@ impl Host {
                 continue;
             }
             let port = Port::new(number(lane), shared.lp(to), &shared);
-            cards.push(Card { port, outgoing: Deque::default() });
+            let (train, train_at) = (Cell::default(), Cell::default());
+            cards.push(Card { port, outgoing: Deque::default(), train, train_at });
         }
         let names = shared.names.len();
         let own = shared.hosts.iter().enumerate().filter(|(_, host)| **host == place);
@@ -155,8 +160,8 @@ impl Host {
         Self {
             ranks: ranks.collect(),
             ends,
+            agenda: Agenda::new(cards.len(), shared.frame_span(PAYLOAD)),
             shared,
-            agenda: Agenda::new(cards.len()),
             cards,
             memory_free_at: Cell::default(),
             within: Cell::default(),
@@ -206,7 +211,8 @@ impl Host {
 
     pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
         let now = context.now().as_nanos();
-        while let Some((card, start)) = self.agenda.overdue(now, &signal) {
+        let look = u64::from(matches!(signal, Signal::Look));
+        while let Some((card, start)) = self.agenda.overdue(now + look) {
             self.serve(card, start, context);
         }
         match signal {
@@ -219,6 +225,7 @@ impl Host {
             }
             Signal::Pause { port, stop } => {
                 let card = rank(port);
+                self.settle(card, context);
                 self.cards[card].port.stop(stop, context);
                 self.plan(card, now, context);
             }
@@ -235,6 +242,7 @@ impl Host {
                 self.finished(name.from, begun, context);
             }
             Signal::Told { name, kind } => self.told(name, kind, context),
+            Signal::Next { .. } | Signal::Cut { .. } => unreachable!("hosts receive no trains"),
         }
         self.agenda.arm(&signal, context);
     }
@@ -356,8 +364,9 @@ impl Host {
 
     /// Queues something at the card that its first hop begins at.
     fn put(&mut self, outgoing: Outgoing, hop: u32, context: &mut impl Context<Signal>) {
-        let at = self.shared.ways.port(hop);
+        let at = usize::from(self.shared.ways.ends(hop).0);
         let now = context.now().as_nanos();
+        self.settle(at, context);
         let card = &mut self.cards[at];
         let first = card.outgoing.is_empty();
         card.outgoing.push_back(context, outgoing);
@@ -368,17 +377,30 @@ impl Host {
         }
     }
 
-    /// Sends the next frame of a card from `start` on: one of each message in turn.
+    /// Sends the next frame of a card from `start` on: one of each message in turn, and many of one that is
+    /// alone.
     fn serve(&mut self, at: usize, start: u64, context: &mut impl Context<Signal>) {
+        self.settle(at, context);
         let card = &mut self.cards[at];
+        if card.outgoing.len() == 1
+            && self.shared.trains
+            && let Some(&Outgoing::Message { frame, left }) = card.outgoing.front()
+            && left > u64::from(FOLLOW_MIN + 1) * u64::from(PAYLOAD)
+        {
+            self.announce(at, (frame, left), start, context);
+            return;
+        }
         match card.outgoing.pop_front(context).expect("the agenda knows who waits") {
             Outgoing::Frame(frame) => {
-                card.port.send(&self.shared, frame, start, context);
+                let (_, input) = self.shared.ways.ends(frame.hop);
+                card.port.send(&self.shared, (frame, input), start, context);
                 self.left(&frame, context);
             }
             Outgoing::Message { frame, left } => {
                 let payload = payload(left);
-                card.port.send(&self.shared, Frame { payload, ..frame }, start, context);
+                let (_, input) = self.shared.ways.ends(frame.hop);
+                let frame_now = Frame { payload, ..frame };
+                card.port.send(&self.shared, (frame_now, input), start, context);
                 let left = left - u64::from(payload);
                 if left > 0 {
                     card.outgoing.push_back(context, Outgoing::Message { frame, left });
@@ -393,9 +415,63 @@ impl Host {
         self.plan(at, start, context);
     }
 
+    /// Announces all full frames of a message but its last one, which follow each other from `start` on.
+    fn announce(
+        &mut self,
+        at: usize,
+        (frame, left): (Frame, u64),
+        start: u64,
+        context: &mut impl Context<Signal>,
+    ) {
+        let shared = &*self.shared;
+        let span = shared.full_span.get();
+        let frames = (left - 1) / u64::from(PAYLOAD);
+        // Saturates: the rest makes a train of its own.
+        let frames = u32::try_from(frames).unwrap_or(u32::MAX);
+        let card = &mut self.cards[at];
+        card.train.set(context, frames);
+        card.train_at.set(context, start);
+        let (_, input) = shared.ways.ends(frame.hop);
+        let frame = Frame { payload: PAYLOAD, ..frame }.followed_by(frames - 1);
+        let wait = start + span + shared.options.hop_delay.get() - context.now().as_nanos();
+        let signal = Signal::Frame { frame };
+        let receiver = card.port.receiver();
+        context.send_with_priority(receiver, Nanos::new(wait), u32::from(input), signal);
+        let rest = payload(left - u64::from(frames) * u64::from(PAYLOAD));
+        let late = shared.frame_span(rest);
+        self.agenda.plan(at, start + u64::from(frames) * span, late, context);
+    }
+
+    /// Accounts for the frames of a card's train that have begun to leave before now, and cuts off the others.
+    fn settle(&mut self, at: usize, context: &mut impl Context<Signal>) {
+        let card = &mut self.cards[at];
+        let frames = card.train.get();
+        if frames == 0 {
+            return;
+        }
+        let shared = &*self.shared;
+        let (start, now) = (card.train_at.get(), context.now().as_nanos());
+        let span = shared.full_span.get();
+        // The first one began to leave when the train was announced.
+        let begun = come(now, start, span, frames).max(1);
+        let first = card.outgoing.pop_front(context).expect("the train is of this message");
+        let Outgoing::Message { frame, left } = first else { unreachable!("it is a message") };
+        let left = left - u64::from(begun) * u64::from(PAYLOAD);
+        card.outgoing.push_front(context, Outgoing::Message { frame, left });
+        card.port.occupy_by(shared, begun, start, context);
+        card.train.set(context, 0);
+        if begun < frames {
+            let (_, input) = shared.ways.ends(frame.hop);
+            let last = card.port.free_at() + shared.options.hop_delay.get();
+            let signal = Signal::Cut { input: u32::from(input), last };
+            context.send(card.port.receiver(), shared.options.hop_delay, signal);
+            self.plan(at, 0, context);
+        }
+    }
+
     /// Plans when the next frame of a card leaves, not before `earliest`.
     fn plan(&mut self, at: usize, earliest: u64, context: &mut impl Context<Signal>) {
-        let Card { port, outgoing } = &self.cards[at];
+        let Card { port, outgoing, .. } = &self.cards[at];
         match outgoing.front() {
             Some(outgoing) if !port.is_stopped() => {
                 let start = port.free_at().max(earliest);
@@ -403,8 +479,7 @@ impl Host {
                     Outgoing::Frame(frame) => frame.payload,
                     Outgoing::Message { left, .. } => payload(*left),
                 };
-                let late = self.shared.away_after(self.shared.octets(payload));
-                self.agenda.plan(at, start, start + late.get(), context);
+                self.agenda.plan(at, start, self.shared.away_after(payload), context);
             }
             _ => self.agenda.forget(at, context),
         }

@@ -16,6 +16,9 @@ pub(super) const PAYLOAD: u16 = 1448;
 /// What a frame takes on a cable at least, preamble and gap included.
 const FRAME_MIN: u64 = 84;
 
+/// So many frames must follow another one for a train to be worth its trouble.
+pub(super) const FOLLOW_MIN: u32 = 3;
+
 /// What all devices of a run know.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -34,6 +37,15 @@ pub(super) struct Shared {
     octet_ps: u64,
     /// What a full frame takes on a cable, in octets.
     pub(super) full_octets: u64,
+    /// How long a full frame takes.
+    pub(super) full_span: Nanos,
+    /// What the smallest frame takes.
+    least_span: Nanos,
+    /// How much of that is lookahead. With TCP nothing is: so many frames are small that a device would have to
+    /// look at each at once. Nor is anything where cables let a frame through at once.
+    ahead: Nanos,
+    /// Whether full frames of a message may be told of together.
+    pub(super) trains: bool,
     /// What an octet takes within a host.
     within_ps: u64,
     /// Input octets from which on its sender is stopped, and up to which it goes on.
@@ -76,6 +88,7 @@ impl Shared {
         let room = round_ns * 1000 / octet_ps.max(1) + 3 * full_octets;
         let stop_at = options.port_buffer.get().saturating_sub(room);
         let hosts: Vec<_> = (0..program.ranks()).map(|rank| placement.host(rank)).collect();
+        let is_plain = options.tcp.is_none() && !options.shaped;
         Self {
             names: program.names(),
             ways: Ways::new(&network, &program, &hosts, &lane_ports, options.tcp.is_some()),
@@ -88,6 +101,10 @@ impl Shared {
             overhead,
             octet_ps,
             full_octets,
+            full_span: span(full_octets, octet_ps),
+            least_span: span(FRAME_MIN, octet_ps),
+            ahead: if is_plain { span(FRAME_MIN, octet_ps) } else { Nanos::ZERO },
+            trains: is_plain && options.spoiled_ppm == 0,
             stop_at,
             go_at: stop_at.saturating_sub(2 * full_octets),
         }
@@ -99,15 +116,18 @@ impl Shared {
         (u64::from(payload) + self.overhead).max(least)
     }
 
-    /// How long after its beginning a frame of so many octets is on its way, and may arrive at the other end of a
-    /// cable without delay.
-    pub(super) fn away_after(&self, octets: u64) -> Nanos {
-        if self.options.shaped { Nanos::ZERO } else { self.span(octets) }
+    /// How long after its beginning a frame is on its way, and may arrive at the other end of a cable without
+    /// delay, in ns.
+    pub(super) fn away_after(&self, payload: u16) -> u64 {
+        if self.options.shaped { 0 } else { self.frame_span(payload) }
     }
 
-    /// How long it takes.
-    pub(super) fn span(&self, octets: u64) -> Nanos {
-        Nanos::new((octets * self.octet_ps).div_ceil(1000))
+    /// How long it takes, in ns.
+    pub(super) fn frame_span(&self, payload: u16) -> u64 {
+        if payload == PAYLOAD {
+            return self.full_span.get();
+        }
+        span(self.octets(payload), self.octet_ps).get()
     }
 
     /// How long data take between two ranks of a host.
@@ -115,9 +135,23 @@ impl Shared {
         Nanos::new(data.get().saturating_mul(self.within_ps).div_ceil(1000))
     }
 
+    /// How late a switch may look at a frame that it sends: it arrives [`Shared::lookahead`] after that at least.
+    pub(super) fn late(&self, payload: u16) -> u64 {
+        self.away_after(payload) - self.ahead.get()
+    }
+
+    /// Until then, nothing that a device sends now is with another one. A host looks as late as a frame's whole
+    /// time, when the next one begins.
+    pub(super) fn lookahead(&self, sender: LaneEnd) -> Nanos {
+        match sender {
+            LaneEnd::Host(_) => self.options.hop_delay,
+            LaneEnd::Switch(_) => self.options.hop_delay + self.ahead,
+        }
+    }
+
     /// When a pause frame that is sent now has an effect.
     pub(super) fn pause_delay(&self) -> Nanos {
-        self.options.hop_delay + self.span(FRAME_MIN)
+        self.options.hop_delay + self.least_span
     }
 
     /// The device at an end of a lane.
@@ -152,6 +186,12 @@ pub(super) fn frames(data: u64) -> u32 {
     u32::try_from(data.div_ceil(u64::from(PAYLOAD)).max(1)).unwrap_or(u32::MAX)
 }
 
+/// How many of `count` frames have come before `instant`, the first at `first` and the others one after each `span`.
+pub(super) fn come(instant: u64, first: u64, span: u64, count: u32) -> u32 {
+    let come = instant.saturating_sub(first).div_ceil(span.max(1));
+    u32::try_from(come).unwrap_or(u32::MAX).min(count)
+}
+
 /// Numbers from 0 for each end.
 #[derive(Default)]
 struct Numbers {
@@ -171,6 +211,11 @@ impl Numbers {
         numbers[at] += 1;
         numbers[at] - 1
     }
+}
+
+/// How long so many octets take on a cable.
+fn span(octets: u64, octet_ps: u64) -> Nanos {
+    Nanos::new((octets * octet_ps).div_ceil(1000))
 }
 
 fn octet_ps(rate: meikyo_units::BitsPerSecond) -> u64 {

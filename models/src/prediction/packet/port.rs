@@ -4,7 +4,7 @@ use meikyo_sim::{Context, LpId};
 use meikyo_undo::{Cell, Log, fields};
 use meikyo_units::{Bytes, Nanos};
 
-use super::known::Shared;
+use super::known::{PAYLOAD, Shared};
 use super::signal::{Frame, Signal};
 use crate::prediction::course::Course;
 
@@ -73,17 +73,18 @@ impl Port {
         self.stopped.get()
     }
 
-    /// Sends a frame from `start` on. An event may be up to the frame's own time later than that.
+    /// Sends a frame from `start` on, to an input of its receiver. An event may be up to the frame's own time
+    /// later than that.
     pub(super) fn send(
         &mut self,
         shared: &Shared,
-        frame: Frame,
+        (frame, input): (Frame, u16),
         start: u64,
         context: &mut impl Context<Signal>,
     ) {
         let arrival = self.occupy(shared, frame.payload, start, context);
         let wait = Nanos::new(arrival - context.now().as_nanos());
-        let turn = shared.ways.input(frame.hop);
+        let turn = u32::from(input);
         context.send_with_priority(self.receiver, wait, turn, Signal::Frame { frame });
     }
 
@@ -95,14 +96,31 @@ impl Port {
         start: u64,
         log: &mut impl Log,
     ) -> u64 {
-        let octets = shared.octets(payload);
-        self.free_at.set(log, start + shared.span(octets).get());
+        self.free_at.set(log, start + shared.frame_span(payload));
         self.carried.add(log, u64::from(payload));
         self.frames.add(log, 1);
         if let Some(course) = &mut self.course {
             course.add(start, u64::from(payload), log);
         }
-        start + shared.away_after(octets).get() + shared.options.hop_delay.get()
+        start + shared.away_after(payload) + shared.options.hop_delay.get()
+    }
+
+    /// Was busy with so many full frames, the first from `start` on and each after the one before.
+    pub(super) fn occupy_by(
+        &mut self,
+        shared: &Shared,
+        count: u32,
+        start: u64,
+        log: &mut impl Log,
+    ) {
+        let (span, payload) = (shared.full_span.get(), u64::from(PAYLOAD));
+        let starts = (0..u64::from(count)).map(|at| start + at * span);
+        self.free_at.set(log, start + u64::from(count) * span);
+        self.carried.add(log, u64::from(count) * payload);
+        self.frames.add(log, u64::from(count));
+        if let Some(course) = &mut self.course {
+            starts.for_each(|start| course.add(start, payload, log));
+        }
     }
 
     /// Stops after the frame that is being sent, or goes on.

@@ -38,7 +38,8 @@ pub(super) struct Frame {
     pub(super) number: u32,
     /// Frames of its message; the largest number for as many and more.
     pub(super) frames: u32,
-    /// With TCP, which segment of its way it is.
+    /// With TCP, which segment of its way it is; without, how many full frames of its message follow it
+    /// without a gap (module `train`).
     pub(super) segment: u32,
     /// With TCP, up to which segment everything of the other direction has arrived.
     pub(super) arrived: u32,
@@ -74,6 +75,11 @@ impl Frame {
         }
     }
 
+    /// Without TCP, the same with so many frames behind it.
+    pub(super) fn followed_by(self, frames: u32) -> Self {
+        Self { segment: frames, ..self }
+    }
+
     /// The run that arrived out of its turn, from and to; empty if there is none.
     pub(super) fn run(&self) -> [u32; 2] {
         let [beyond, count] = self.run.map(u32::from);
@@ -97,6 +103,10 @@ pub(super) enum Awaited {
 pub(super) enum Signal {
     /// A frame has arrived whole.
     Frame { frame: Frame },
+    /// The next frame of a train may have arrived by an input.
+    Next { input: u32 },
+    /// Of the train that comes by an input, or is about to, the last frame arrives at this instant.
+    Cut { input: u32, last: u64 },
     /// Frames may have begun to leave; see [`Agenda`](super::agenda::Agenda).
     Look,
     /// Who receives from a port, by its place in the device, stops it, or lets it go on.

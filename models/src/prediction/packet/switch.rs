@@ -12,6 +12,8 @@
 //!
 //! Without TCP, the last switch counts the frames of a message, and its host hears of the whole of it.
 
+mod train;
+
 use std::sync::Arc;
 
 use meikyo_sim::{Context, LpId};
@@ -20,11 +22,12 @@ use meikyo_units::Nanos;
 
 use super::agenda::Agenda;
 use super::coming::Coming;
-use super::known::Shared;
+use super::known::{FOLLOW_MIN, PAYLOAD, Shared};
 use super::port::Port;
 use super::signal::{Frame, Signal, TURN_OF_PAUSE};
 use crate::prediction::network::LaneEnd;
 use crate::prediction::ranks::{number, rank};
+use train::Train;
 
 /// Frames that wait for a port.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,11 +35,22 @@ pub(super) struct Output {
     pub(super) port: Port,
     /// Whether a host receives what it sends.
     to_host: bool,
-    /// With the input that each came by.
-    queue: Deque<(Frame, u32)>,
+    /// The input whose train goes through it, from 1; 0 if none does.
+    through: Cell<u32>,
+    queue: Deque<Waiting>,
     octets: Cell<u64>,
 }
-fields!(Output { port, queue, octets });
+fields!(Output { port, through, queue, octets });
+
+/// A frame that waits, before the hop that it takes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+struct Waiting {
+    frame: Frame,
+    /// The input that it came by, and the input that it takes at whoever receives it.
+    came_by: u16,
+    turn: u16,
+}
 
 /// What came in by a lane and waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,8 +63,9 @@ struct Input {
     first: Cell<u32>,
     /// Whether its sender was told to stop.
     stopped: Cell<bool>,
+    train: Train,
 }
-fields!(Input { octets, first, stopped });
+fields!(Input { octets, first, stopped, train });
 
 /// A switch that stores each frame before it forwards it.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,13 +75,15 @@ pub(super) struct Switch {
     inputs: Vec<Input>,
     agenda: Agenda,
     coming: Coming,
+    /// Inputs with a frame that is pressed (module `train`).
+    pressed: Cell<u32>,
     /// All octets that wait.
     octets: Cell<u64>,
     octets_max: Cell<u64>,
     lost: Cell<u64>,
     stops: Cell<u64>,
 }
-fields!(Switch { outputs, inputs, agenda, coming, octets, octets_max, lost, stops });
+fields!(Switch { outputs, inputs, agenda, coming, pressed, octets, octets_max, lost, stops });
 
 impl Switch {
     pub(super) fn new(shared: Arc<Shared>, place: usize) -> Self {
@@ -78,6 +95,7 @@ impl Switch {
                 outputs.push(Output {
                     port: Port::new(number(lane), shared.lp(to), &shared),
                     to_host: matches!(to, LaneEnd::Host(_)),
+                    through: Cell::default(),
                     queue: Deque::default(),
                     octets: Cell::default(),
                 });
@@ -89,16 +107,18 @@ impl Switch {
                     octets: Cell::default(),
                     first: Cell::default(),
                     stopped: Cell::default(),
+                    train: Train::default(),
                 });
             }
         }
         let ways = if shared.options.tcp.is_none() { shared.ways.coming(place) } else { 0 };
         Self {
-            agenda: Agenda::new(outputs.len()),
+            agenda: Agenda::new(outputs.len(), shared.late(PAYLOAD)),
             coming: Coming::new(ways),
             shared,
             outputs,
             inputs,
+            pressed: Cell::default(),
             octets: Cell::default(),
             octets_max: Cell::default(),
             lost: Cell::default(),
@@ -123,43 +143,88 @@ impl Switch {
 
     pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
         let now = context.now().as_nanos();
-        while let Some((port, start)) = self.agenda.overdue(now, &signal) {
-            self.leave(port, start, context);
+        self.catch_up(now, context);
+        if self.pressed.get() > 0 {
+            let turn = rank(context.event().priority);
+            while let Some(frame) = self.take_pressed(turn, context) {
+                self.arrived(frame, context);
+            }
         }
         match signal {
             Signal::Frame { frame } => self.arrived(frame, context),
+            Signal::Next { input } => {
+                if let Some(frame) = self.take_next(rank(input), context) {
+                    self.arrived(frame, context);
+                }
+            }
+            Signal::Cut { input, last } => self.cut(rank(input), last, context),
             Signal::Pause { port, stop } => self.stop(rank(port), stop, context),
-            Signal::Look => {}
+            Signal::Look => self.catch_up(now + 1, context),
             _ => unreachable!("a switch has no ranks"),
         }
         self.agenda.arm(&signal, context);
     }
 
+    /// Sends what began to leave before an instant.
+    fn catch_up(&mut self, before: u64, context: &mut impl Context<Signal>) {
+        while let Some((port, start)) = self.agenda.overdue(before) {
+            self.leave(port, start, context);
+        }
+    }
+
     fn arrived(&mut self, frame: Frame, context: &mut impl Context<Signal>) {
-        let shared = &*self.shared;
-        let options = &shared.options;
+        let options = &self.shared.options;
         let now = context.now().as_nanos();
-        let frame_on = Frame { hop: frame.hop + 1, ..frame };
+        let (_, came_by) = self.shared.ways.ends(frame.hop);
+        let at = usize::from(came_by);
+        let follow = self.follow(at, &frame, now);
+        let mut frame_on = Frame { hop: frame.hop + 1, ..frame };
+        if self.shared.trains {
+            frame_on = frame_on.followed_by(0);
+        }
         if options.spoiled_ppm > 0 && context.below(1_000_000) < options.spoiled_ppm {
             self.lose(&frame_on, context);
             return;
         }
-        let port = shared.ways.port(frame_on.hop);
-        let output = &mut self.outputs[port];
-        if output.queue.is_empty() && output.port.ready(now) {
-            self.send(port, frame_on, now, context);
+        let (port, turn) = self.shared.ways.ends(frame_on.hop);
+        let port = usize::from(port);
+        let waiting = Waiting { frame: frame_on, came_by, turn };
+        if self.outputs[port].through.get() > 0 {
+            self.settle(port, u32::from(came_by), context);
+        }
+        let output = &self.outputs[port];
+        let free = output.queue.is_empty() && output.port.ready(now);
+        if free && follow >= FOLLOW_MIN {
+            self.send_through(port, (frame, waiting), follow, context);
             return;
         }
+        if free {
+            self.send(port, waiting, now, context);
+        } else {
+            self.queue(port, waiting, context);
+        }
+        if follow > 0 {
+            self.send_for(at, (frame, follow), context);
+        }
+    }
+
+    /// Has a frame wait for a port, if there is room.
+    fn queue(&mut self, port: usize, waiting: Waiting, context: &mut impl Context<Signal>) {
+        let shared = &*self.shared;
+        let options = &shared.options;
+        let Waiting { frame, came_by, .. } = waiting;
+        let output = &mut self.outputs[port];
         let octets = shared.octets(frame.payload);
-        let at = shared.ways.input(frame.hop);
-        let input = &mut self.inputs[rank(at)];
+        let at = usize::from(came_by);
+        let input = &mut self.inputs[at];
         let used = if options.pause { input.octets.get() } else { output.octets.get() };
         let full = options.memory.is_some_and(|memory| self.octets.get() + octets > memory.get());
         if full || used + octets > options.port_buffer.get() {
-            self.lose(&frame_on, context);
+            self.lose(&frame, context);
             return;
         }
-        output.queue.push_back(context, (frame_on, at));
+        let first = output.queue.is_empty();
+        output.queue.push_back(context, waiting);
         output.octets.add(context, octets);
         input.octets.add(context, octets);
         self.octets.add(context, octets);
@@ -173,8 +238,8 @@ impl Switch {
             let signal = Signal::Pause { port: input.port, stop: true };
             context.send_with_priority(input.sender, shared.pause_delay(), TURN_OF_PAUSE, signal);
         }
-        if self.outputs[port].queue.len() == 1 {
-            self.put_first(port, context);
+        if first {
+            self.put_first(port, came_by, frame.payload, context);
         } else if stops && self.decides(at) {
             self.plan_all_of(at, context);
         }
@@ -195,12 +260,13 @@ impl Switch {
     /// The first frame that waits for a port leaves from `start` on.
     fn leave(&mut self, port: usize, start: u64, context: &mut impl Context<Signal>) {
         let output = &mut self.outputs[port];
-        let (frame, at) = output.queue.pop_front(context).expect("the agenda knows who waits");
-        let octets = self.shared.octets(frame.payload);
+        let waiting = output.queue.pop_front(context).expect("the agenda knows who waits");
+        let next = output.queue.front().map(|next| (next.came_by, next.frame.payload));
+        let octets = self.shared.octets(waiting.frame.payload);
         output.octets.set(context, output.octets.get() - octets);
-        self.send(port, frame, start, context);
+        self.send(port, waiting, start, context);
         self.octets.set(context, self.octets.get() - octets);
-        let input = &mut self.inputs[rank(at)];
+        let input = &mut self.inputs[usize::from(waiting.came_by)];
         input.octets.set(context, input.octets.get() - octets);
         input.first.set(context, input.first.get() - 1);
         if input.stopped.get() && input.octets.get() <= self.shared.go_at {
@@ -210,57 +276,76 @@ impl Switch {
             let delay = self.shared.pause_delay();
             context.send_with_priority(input.sender, delay, TURN_OF_PAUSE, signal);
         }
-        if self.outputs[port].queue.is_empty() {
-            self.agenda.forget(port, context);
-        } else {
-            self.put_first(port, context);
+        match next {
+            Some((came_by, payload)) => self.put_first(port, came_by, payload, context),
+            None => self.agenda.forget(port, context),
         }
     }
 
     /// Puts a frame on the cable of a port. Of a message to a host, that is told when all of it has come.
-    fn send(&mut self, port: usize, frame: Frame, start: u64, context: &mut impl Context<Signal>) {
+    fn send(
+        &mut self,
+        port: usize,
+        Waiting { frame, turn, .. }: Waiting,
+        start: u64,
+        context: &mut impl Context<Signal>,
+    ) {
         let shared = &*self.shared;
         let output = &mut self.outputs[port];
         if !output.to_host || shared.options.tcp.is_some() {
-            output.port.send(shared, frame, start, context);
+            output.port.send(shared, (frame, turn), start, context);
             return;
         }
         let arrival = output.port.occupy(shared, frame.payload, start, context);
-        if self.coming.completes(shared.ways.received(frame.hop), &frame, context) {
+        if self.coming.completes(shared.ways.received(frame.hop), &frame, 1, context) {
             let way = shared.ways.of_hop(frame.hop);
             let name = shared.name(way, [frame.tag, frame.number], frame.kind);
             let signal = Signal::Told { name, kind: frame.kind };
             let wait = Nanos::new(arrival - context.now().as_nanos());
             let wait = wait + shared.options.messaging.latency;
-            let turn = shared.ways.input(frame.hop);
+            let turn = u32::from(turn);
             context.send_with_priority(output.port.receiver(), wait, turn, signal);
         }
     }
 
-    /// A frame is now the first one that waits for a port. It leaves after the one before it.
-    fn put_first(&mut self, port: usize, context: &mut impl Context<Signal>) {
-        let output = &self.outputs[port];
-        let Some(&(_, at)) = output.queue.front() else { return };
-        let start = output.port.free_at();
-        self.inputs[rank(at)].first.add(context, 1);
-        self.plan(port, start, context);
-        if self.inputs[rank(at)].first.get() > 1 && self.decides(at) {
+    /// A frame with so many data, which came by an input, is now the first one that waits for a port. It
+    /// leaves after the one before it.
+    fn put_first(
+        &mut self,
+        port: usize,
+        came_by: u16,
+        payload: u16,
+        context: &mut impl Context<Signal>,
+    ) {
+        let output = &self.outputs[port].port;
+        let (start, stopped) = (output.free_at(), output.is_stopped());
+        let at = usize::from(came_by);
+        self.inputs[at].first.add(context, 1);
+        let decides = self.decides(at);
+        if stopped {
+            self.agenda.forget(port, context);
+        } else {
+            let late = if decides { 0 } else { self.shared.late(payload) };
+            self.agenda.plan(port, start, late, context);
+        }
+        if decides && self.inputs[at].first.get() > 1 {
             self.plan_all_of(at, context);
         }
     }
 
     /// Whether a sender may go on once the frames have left that came from it and wait first.
-    fn decides(&self, at: u32) -> bool {
-        let input = &self.inputs[rank(at)];
+    fn decides(&self, at: usize) -> bool {
+        let input = &self.inputs[at];
         let leave = u64::from(input.first.get()) * self.shared.full_octets;
         input.stopped.get() && input.octets.get() <= self.shared.go_at + leave
     }
 
     /// Plans every port anew for which a frame waits first that came by an input. Some may have begun to
     /// send it already.
-    fn plan_all_of(&mut self, at: u32, context: &mut impl Context<Signal>) {
+    fn plan_all_of(&mut self, at: usize, context: &mut impl Context<Signal>) {
         for port in 0..self.outputs.len() {
-            if self.outputs[port].queue.front().is_some_and(|(_, came_by)| *came_by == at) {
+            let first = self.outputs[port].queue.front();
+            if first.is_some_and(|waiting| usize::from(waiting.came_by) == at) {
                 self.plan(port, self.agenda.start(port), context);
             }
         }
@@ -270,10 +355,10 @@ impl Switch {
     fn plan(&mut self, port: usize, start: u64, context: &mut impl Context<Signal>) {
         let output = &self.outputs[port];
         match output.queue.front() {
-            Some((frame, at)) if !output.port.is_stopped() => {
-                let octets = self.shared.octets(frame.payload);
-                let late = if self.decides(*at) { 0 } else { self.shared.away_after(octets).get() };
-                self.agenda.plan(port, start, start + late, context);
+            Some(Waiting { frame, came_by, .. }) if !output.port.is_stopped() => {
+                let decides = self.decides(usize::from(*came_by));
+                let late = if decides { 0 } else { self.shared.late(frame.payload) };
+                self.agenda.plan(port, start, late, context);
             }
             _ => self.agenda.forget(port, context),
         }
@@ -281,6 +366,7 @@ impl Switch {
 
     /// The receiver of a port stops it, or lets it go on.
     fn stop(&mut self, port: usize, stop: bool, context: &mut impl Context<Signal>) {
+        self.settle(port, u32::MAX, context);
         let output = &mut self.outputs[port].port;
         output.stop(stop, context);
         let start = output.free_at().max(context.now().as_nanos());

@@ -30,13 +30,16 @@ pub(super) struct LanePorts {
 /// All ways of a program.
 ///
 /// The hops of all ways are in one list, those of a way in their order, so that a frame that knows its hop
-/// knows the next one.
+/// knows the next one. Ways are there by their senders, then their receivers: what a host sends to one rank after the
+/// other, as collective operations do, finds its hops beside each other.
 #[derive(Debug)]
 pub(super) struct Ways {
     ways: Vec<Way>,
     /// For each hop the port that it begins at and the input that it ends at, in 16 bits each; before the
     /// first one of a way its place at its host, after the last one where it is received ([`Ways::received`]).
     hops: Vec<u32>,
+    /// The first hop of each way and the way, in the order of the hops.
+    starts: Vec<(u32, u32)>,
     /// For each rank whom it can send to, in their order, and the way.
     of_rank: Vec<Vec<(u32, u32)>>,
     /// For each host the ways that begin there and leave it.
@@ -54,41 +57,44 @@ impl Ways {
         lanes: &[LanePorts],
         tcp: bool,
     ) -> Self {
+        let pairs = program.pairs();
+        let both = pairs.iter().flat_map(|&[one, other]| [[one, other], [other, one]]);
+        let mut order: Vec<([u32; 2], u32)> = both.zip(0..).collect();
+        order.sort_unstable();
+        let none = Way { ranks: [0; 2], hosts: [0; 2], end: 0, coming: 0, first: 0 };
         let mut all = Self {
-            ways: Vec::new(),
+            ways: vec![none; order.len()],
             hops: Vec::new(),
+            starts: Vec::with_capacity(order.len()),
             of_rank: vec![Vec::new(); program.ranks()],
             of_host: vec![Vec::new(); network.hosts()],
             coming: vec![0; network.switches()],
         };
-        for [one, other] in program.pairs() {
-            let forth = all.add(network, hosts, lanes, [one, other]);
-            let after_forth = all.hops.len() - 1;
-            let back = all.add(network, hosts, lanes, [other, one]);
-            let after_back = all.hops.len() - 1;
-            for (way, opposite, after) in [(forth, back, after_forth), (back, forth, after_back)] {
-                let received = if tcp { all.get(opposite).end } else { all.get(way).coming };
-                all.hops[after] = received;
-            }
+        for (ranks, way) in order {
+            all.add(network, hosts, lanes, (ranks, way));
         }
-        for own in &mut all.of_rank {
-            own.sort_unstable();
+        // Behind each stands the place of the next one at its host.
+        let next = all.starts.iter().skip(1).map(|(first, _)| *first - 1);
+        let ends = next.chain([number(all.hops.len())]);
+        for (end, (_, way)) in ends.zip(&all.starts) {
+            let [own, back] = [*way, way ^ 1].map(|way| &all.ways[rank(way)]);
+            all.hops[rank(end) - 1] = if tcp { back.end } else { own.coming };
         }
         all
     }
 
-    /// Adds a way, and gives its number.
+    /// Works out a way between two ranks, which has this number.
     fn add(
         &mut self,
         network: &Network,
         hosts: &[usize],
         lanes: &[LanePorts],
-        ranks: [u32; 2],
-    ) -> u32 {
+        (ranks, way): ([u32; 2], u32),
+    ) {
         let [from, to] = ranks;
-        let way = number(self.ways.len());
         self.hops.push(0);
         let first = number(self.hops.len());
+        self.starts.push((first, way));
         let ends = [from, to].map(|end| hosts[rank(end)]);
         let mut route = Vec::new();
         network.route(ends[0], ends[1], connection(rank(from), rank(to)), &mut route);
@@ -108,8 +114,7 @@ impl Ways {
             coming = self.coming[switch];
             self.coming[switch] += 1;
         }
-        self.ways.push(Way { ranks, hosts: ends.map(number), end, coming, first });
-        way
+        self.ways[rank(way)] = Way { ranks, hosts: ends.map(number), end, coming, first };
     }
 
     /// The way of this number.
@@ -137,14 +142,10 @@ impl Ways {
         rank(self.coming[switch])
     }
 
-    /// The port at which a hop begins, by its place in the device.
-    pub(super) fn port(&self, hop: u32) -> usize {
-        rank(self.hops[rank(hop)] >> 16)
-    }
-
-    /// The input at which a hop ends, by its place in the device.
-    pub(super) fn input(&self, hop: u32) -> u32 {
-        self.hops[rank(hop)] & 0xffff
+    /// The port at which a hop begins and the input at which it ends, by their places in their devices.
+    pub(super) fn ends(&self, hop: u32) -> (u16, u16) {
+        let [port @ .., high, low] = self.hops[rank(hop)].to_be_bytes();
+        (u16::from_be_bytes(port), u16::from_be_bytes([high, low]))
     }
 
     /// Where a way is received whose last hop this is: with TCP the place of the connection's end at its
@@ -160,6 +161,6 @@ impl Ways {
 
     /// The way that a hop is part of.
     pub(super) fn of_hop(&self, hop: u32) -> u32 {
-        number(self.ways.partition_point(|way| way.first <= hop) - 1)
+        self.starts[self.starts.partition_point(|(first, _)| *first <= hop) - 1].1
     }
 }
