@@ -557,8 +557,9 @@ fn what_is_saved_is_the_memory_at_one_instant_though_a_thread_never_pauses() {
         for numbers in saved.into_iter().flatten() {
             let (first, last) = (numbers[0], numbers[LEN - 1]);
             assert!(first - last <= 1, "{first} at the begin, {last} at the end");
-            let steps = numbers.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            assert_eq!(steps as u64, first - last, "several instants are mixed");
+            let steps = (1..LEN).filter(|&at| numbers[at - 1] != numbers[at]);
+            let steps: Vec<_> = steps.map(|at| (at, numbers[at - 1], numbers[at])).collect();
+            assert_eq!(steps.len() as u64, first - last, "several instants are mixed: {steps:?}");
         }
     });
     match std::env::var("MEIKYO_CHECKPOINT_COPIES_AHEAD").as_deref() {

@@ -136,7 +136,11 @@ impl FarmArgs {
         if !self.first.is_loopback() || last > u64::from(u32::from(Ipv4Addr::new(128, 0, 0, 0))) {
             let text =
                 format!("{} agents from {} on leave 127.0.0.0/8", options.agents(), self.first);
-            let hint = "lower --count, or begin at a lower address: --first 127.0.0.2";
+            let hint = if self.first.is_loopback() {
+                "lower --count, or begin at a lower address: --first 127.0.0.2"
+            } else {
+                "meikyo farm --first 127.1.0.1"
+            };
             return Err(Failure::new(text).hint(hint));
         }
         Ok(options)

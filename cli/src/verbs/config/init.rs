@@ -16,7 +16,7 @@ use meikyo_console::output::{self, counted};
 use meikyo_recording::unfinished::{Durability, replace_file};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::survey::{Job, SurveyError, SurveyOptions, walk_all};
-use meikyo_units::{Nanos, in_one_line};
+use meikyo_units::Nanos;
 use serde_json::json;
 
 use crate::verbs::agent::Keyed;
@@ -85,7 +85,8 @@ pub(super) fn run(args: &InitArgs) -> Result<Answer, Failure> {
     refused.retain(|address, _| left.contains(address));
     found.sort_by_key(|device: &Found| device.address);
     found::name(&mut found);
-    let silent: Vec<String> = left.iter().map(SocketAddr::to_string).collect();
+    let silent = left.iter().filter(|address| !refused.contains_key(address));
+    let silent: Vec<String> = silent.map(SocketAddr::to_string).collect();
     if !found.is_empty() {
         let text = text::file(&args.name, args.port, &found);
         check(&text, &args.out)?;
@@ -151,7 +152,7 @@ fn ask(
         let walked = match finished.result {
             Ok(walked) => walked,
             Err(SurveyError::Refused(why)) => {
-                refused.insert(left[finished.device], in_one_line(&why));
+                refused.insert(left[finished.device], innermost(&why));
                 continue;
             }
             Err(_) => continue,
@@ -165,6 +166,15 @@ fn ask(
     }
     left.retain(|address| !answered.contains(address));
     Ok(refused)
+}
+
+/// Why something failed in the end.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 /// What is written is what `meikyo config check` finds right.
@@ -196,6 +206,7 @@ fn tell(
         output::print_json(&json!({
             "schema": "meikyo.config.init/1", "file": args.out,
             "written": !found.is_empty(), "devices": devices.collect::<Vec<_>>(), "silent": silent,
+            "refused": refused.keys().map(SocketAddr::to_string).collect::<Vec<_>>(),
         }))?;
         return Ok(());
     }

@@ -189,6 +189,7 @@ pub(super) fn frames(data: u64) -> u32 {
 /// How many of `count` frames have come before `instant`, the first at `first` and the others one after each `span`.
 pub(super) fn come(instant: u64, first: u64, span: u64, count: u32) -> u32 {
     let come = instant.saturating_sub(first).div_ceil(span.max(1));
+    // Saturates: there are no more than `count`.
     u32::try_from(come).unwrap_or(u32::MAX).min(count)
 }
 

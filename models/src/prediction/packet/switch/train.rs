@@ -3,8 +3,9 @@
 //!
 //! A card that has nothing else to send announces all that it will send of a message, and a switch sends a train
 //! on whole while nothing else wants its port. What comes between cuts it: whoever sends then tells the receiver
-//! how far the train goes ([`Signal::Cut`]), which is in time, since it takes no longer than the smallest frame. The receiver does the same with what it has sent on already. Frames that are cut off
-//! and still arrive come one by one ([`Signal::Next`]) until their port is free again.
+//! how far the train goes ([`Signal::Cut`]), which is in time, since it takes no longer than the smallest frame. The
+//! receiver does the same with what it has sent on already. Frames that are cut off and still arrive come one by one
+//! ([`Signal::Next`]) until their port is free again.
 //!
 //! So every frame leaves at the instant at which it would leave by itself. At one instant frames arrive in the order
 //! of their inputs. Where one cuts a train whose next frame arrives at the same instant by a later input, that frame
