@@ -140,18 +140,21 @@ impl Client {
             self.shadow = self.announced(Shadow::new(originals.clone(), len).ok())?;
         }
         let Some(shadow) = &mut self.shadow else { return Ok(None) };
-        let answers = self.socket.try_clone();
+        let Ok(answers) = self.socket.try_clone() else {
+            self.shadow = None;
+            return Ok(None);
+        };
         let standstill = std::cell::RefCell::new(&mut self.standstill);
         let (copied, stopped) = shadow.copy_in_standstill(
+            answers,
             || standstill.borrow_mut().stop(),
             || standstill.borrow_mut().go_on(),
         )?;
-        let (Ok(copied), Ok(answers)) = (copied, answers) else {
+        let Ok(copied) = copied else {
             // The program has put other memory there: it is watched from the next save on.
             self.shadow = None;
             return Ok(None);
         };
-        shadow.is_handed(answers);
         let line = line_of(&Request::Take {
             step,
             arrays: arrays.offered_of(&originals),

@@ -5,7 +5,7 @@
 //! reads the copy when the program goes on already. The thread takes its time: what it costs, the first writes to pages
 //! that are protected anew included, is a hundredth of the time that passes.
 //!
-//! Nothing is copied while the daemon reads: between [`Shadow::is_handed`] and the daemon's answer.
+//! Nothing is copied while the daemon reads: from the end of [`Shadow::copy_in_standstill`] to the daemon's answer.
 
 use std::fs::File;
 use std::io;
@@ -68,7 +68,7 @@ struct State {
     len: usize,
     /// Everything was copied once.
     is_whole: bool,
-    /// The daemon was told to read, and this is the connection on which its answer comes.
+    /// The daemon reads, or is about to be told to, and this is the connection on which its answer comes.
     handed: Option<UnixStream>,
     ahead: u64,
     is_over: bool,
@@ -144,9 +144,11 @@ impl Shadow {
     }
 
     /// Copies what was written, then stops the program, copies the rest, and lets it go on; what fails is not copied, and
-    /// what lies in the file is of no instant then. The daemon must have read what it was told to.
+    /// what lies in the file is of no instant then. The daemon must have read what it was told to; what is copied stays as
+    /// it is until its answer comes on this connection.
     pub(crate) fn copy_in_standstill<E>(
         &mut self,
+        answers: UnixStream,
         stop: impl FnOnce() -> Result<(), E>,
         go_on: impl FnOnce(),
     ) -> Result<(io::Result<Copied>, Duration), E> {
@@ -164,12 +166,9 @@ impl Shadow {
         go_on();
         let stopped = begun.elapsed();
         state.is_whole &= residue.is_ok();
+        // Under the same lock: the thread may wait for it, and would copy what was written since.
+        state.handed = residue.is_ok().then_some(answers);
         Ok((residue, stopped))
-    }
-
-    /// The daemon reads from now on, and its answer comes on this connection.
-    pub(crate) fn is_handed(&mut self, answers: UnixStream) {
-        locked(&self.shared.0).handed = Some(answers);
     }
 }
 
@@ -360,8 +359,10 @@ mod tests {
         Some(Shadow::new(originals.to_vec(), len).unwrap())
     }
 
+    /// A save for a daemon that has read it at once.
     fn copy(shadow: &mut Shadow) -> io::Result<Copied> {
-        shadow.copy_in_standstill(|| Ok::<(), ()>(()), || {}).unwrap().0
+        let (_, answers) = UnixStream::pair().unwrap();
+        shadow.copy_in_standstill(answers, || Ok::<(), ()>(()), || {}).unwrap().0
     }
 
     fn is_same(shadow: &Shadow, memory: &Memory, originals: &[Original]) -> bool {
@@ -420,11 +421,13 @@ mod tests {
         }
         let copied = copy(&mut shadow).unwrap();
         assert_eq!((copied.ahead / page as u64 >= 150, copied.residue), (true, 0));
-        // While the daemon reads, nothing is copied.
+        // While the daemon reads, nothing is copied: also by a thread that has waited while the program stood still.
         let (mut daemon, answers) = UnixStream::pair().unwrap();
-        shadow.is_handed(answers);
-        memory.write(3, 77);
+        let waited = || std::thread::park_timeout(2 * LEAST);
+        let saved = shadow.copy_in_standstill(answers, || Ok::<(), ()>(waited()), || {});
+        assert!(saved.unwrap().0.is_ok());
         assert!(locked(&shadow.shared.0).is_being_read());
+        memory.write(3, 77);
         assert!(!is_same(&shadow, &memory, &originals));
         daemon.write_all(b"\n").unwrap();
         assert!(!locked(&shadow.shared.0).is_being_read());
