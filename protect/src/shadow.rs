@@ -423,8 +423,11 @@ mod tests {
         assert_eq!((copied.ahead / page as u64 >= 150, copied.residue), (true, 0));
         // While the daemon reads, nothing is copied: also by a thread that has waited while the program stood still.
         let (mut daemon, answers) = UnixStream::pair().unwrap();
-        let waited = || std::thread::park_timeout(2 * LEAST);
-        let saved = shadow.copy_in_standstill(answers, || Ok::<(), ()>(waited()), || {});
+        let stop = || {
+            std::thread::park_timeout(2 * LEAST);
+            Ok::<(), ()>(())
+        };
+        let saved = shadow.copy_in_standstill(answers, stop, || {});
         assert!(saved.unwrap().0.is_ok());
         assert!(locked(&shadow.shared.0).is_being_read());
         memory.write(3, 77);
