@@ -184,7 +184,7 @@ fn a_farm_that_cannot_be_is_refused_with_what_is_allowed() {
     agents(&["--script", "nowhere"], &["`nowhere`"]);
     agents(&["--script", "script"], &["script:3: `at 2s explode node001`"]);
     agents(&["--first", "10.0.0.1"], &["10.0.0.1", "127.0.0.0/8", "hint: meikyo farm --first"]);
-    agents(&["--first", "127.255.255.254"], &["leave 127.0.0.0/8", "lower --count"]);
+    agents(&["--first", "127.255.255.255"], &["leave 127.0.0.0/8", "lower --count"]);
     agents(&["--user", "m:SHA"], &["`m:SHA`", "SHA-256"]);
     agents(&["--cache", "soon"], &["soon"]);
     agents(&["--ports", "0"], &["--ports", "1..=1024"]);

@@ -16,7 +16,7 @@ use meikyo_console::output::{self, counted};
 use meikyo_recording::unfinished::{Durability, replace_file};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::survey::{Job, SurveyError, SurveyOptions, walk_all};
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, in_one_line};
 use serde_json::json;
 
 use crate::verbs::agent::Keyed;
@@ -152,7 +152,7 @@ fn ask(
         let walked = match finished.result {
             Ok(walked) => walked,
             Err(SurveyError::Refused(why)) => {
-                refused.insert(left[finished.device], innermost(&why));
+                refused.insert(left[finished.device], in_one_line(&why));
                 continue;
             }
             Err(_) => continue,
@@ -166,15 +166,6 @@ fn ask(
     }
     left.retain(|address| !answered.contains(address));
     Ok(refused)
-}
-
-/// Why something failed in the end.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 /// What is written is what `meikyo config check` finds right.
@@ -221,7 +212,7 @@ fn tell(
         text += &format!("no answer from {} of them: {}\n", silent.len(), fold(silent));
     }
     for (address, why) in refused {
-        text += &format!("{address} answers, but refuses: {why}\n");
+        text += &format!("{address} answers, but {why}\n");
     }
     if !found.is_empty() {
         text += &format!("next: meikyo probe --cluster {file}\n");

@@ -90,6 +90,8 @@ fn a_range_of_addresses_becomes_hosts_and_switches() {
         ["config", "init", "127.1.0.1", "--port", &port, "--user", "nobody", "--out", "other.toml"];
     let refused = meikyo(directory.path(), &asked);
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
-    let said = format!("127.1.0.1:{port} answers, but refuses: the agent does not know the user");
+    let said = format!(
+        "127.1.0.1:{port} answers, but the agent refuses: the agent does not know the user"
+    );
     assert!(stdout(&refused).contains(&said), "{}", stdout(&refused));
 }
