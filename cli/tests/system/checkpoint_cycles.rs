@@ -572,7 +572,13 @@ fn lose_by_chance(mpi: &'static str, program: Program, kills: u64, random: &mut 
             continue;
         }
         let count = protected.went_on_from().len();
-        let first = container(&job, host);
+        // It may just be brought back once more.
+        let mut first = None;
+        protected.wait(&mut running, || {
+            first = try_container(&job, host);
+            first.is_some()
+        });
+        let first = first.unwrap();
         kill(first);
         if let Moment::BroughtBack(span) = moment {
             let mut second = None;
