@@ -177,7 +177,9 @@ impl Protected {
                 break;
             }
             let is_whole = || fs::read(self.site.path("plate")).is_ok_and(|found| found == plate);
-            if self.mpi == "mpich" && is_whole() {
+            // Its last line comes by way of the launcher, and may come later than the file.
+            let output = || fs::metadata(self.site.path("job/output")).map_or(0, |data| data.len());
+            if self.mpi == "mpich" && is_whole() && output() >= said.len() as u64 {
                 break;
             }
             assert!(Instant::now() < deadline, "{}", self.site.said());
