@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
 use meikyo_checkpoint::drain::{self, Drained};
 use meikyo_checkpoint::geometry::{BLOCK_MAX, BLOCK_MIN};
@@ -99,7 +100,7 @@ pub(crate) struct RunArgs {
     replace_after: Nanos,
     /// The command that switches a lost host off, run as `COMMAND HOST` before a spare takes its place: none does until it ends with
     /// 0, so that the host cannot go on writing beside it. For example 'ipmi-power.sh off'
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     fence_with: Option<String>,
     /// Make the files that match part of every checkpoint: those that are changed in place, or opened anew each time;
     /// as table or 'results/*.out', below this directory or absolute, may be given several times
