@@ -4,7 +4,7 @@
 //! reason` and is counted apart from those that passed. Where `CI` is set, want of a program is a
 //! failure.
 //!
-//! What costs time is built once: every test program by one call of cargo, and later the few crates that
+//! What costs time is built once: every test program, those of the lab first, and later the few crates that
 //! differ with MPI, in the same target folder. There are two lanes, which [`lanes`] describes: one ends
 //! with the page in a browser, the other with the command line over ranks, whose building replaces programs
 //! that tests run.
@@ -109,20 +109,28 @@ fn tests(
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
     let features = slow_features(root)?;
-    let Some(binaries) = binaries::build(root, &features)? else {
-        tally.check("the tests can be built", false);
-        return Ok(());
-    };
     let mut variables = vec![(TALLIED.to_owned(), "1".to_owned())];
     if let Ok(interpreter) = interpreter {
         variables.push(("MEIKYO_PYTHON".to_owned(), interpreter.clone()));
     }
-    // Built over again with MPI while the page is tested.
-    let meikyo = web::keep_binary(root)?;
+    let build = |take: &mut dyn FnMut(TestBinary)| {
+        let mut lab = Vec::new();
+        if !binaries::build(root, &features, &lanes::LAB, &mut |binary| lab.push(binary))? {
+            return Ok(false);
+        }
+        // Not before, since the program that is run in labs may be made last.
+        lab.into_iter().for_each(&mut *take);
+        let all = binaries::build(root, &features, &[], take)?;
+        if all {
+            // Built over again with MPI while the page is tested.
+            web::keep_binary(root)?;
+        }
+        Ok(all)
+    };
     let page = |tally: &mut Tally| {
         if filter.is_none() && *built == Page::Built {
             web::unit_tests(root, tally)?;
-            web::page_tests(root, &meikyo, tally)?;
+            web::page_tests(root, tally)?;
         }
         Ok(())
     };
@@ -141,7 +149,12 @@ fn tests(
     };
     let run = |binary: &TestBinary| binary.run(filter, &variables);
     let left_with_page = lanes::LEFT_WITH_PAGE;
-    lanes::run(binaries, run, Beside { by_cargo, page, left_with_page, replacing }, tally)
+    let beside = Beside { build, by_cargo, page, left_with_page, replacing };
+    let could_be_built = lanes::run(run, beside, tally)?;
+    if !could_be_built {
+        tally.check("the tests can be built", false);
+    }
+    Ok(())
 }
 
 /// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the

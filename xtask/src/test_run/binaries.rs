@@ -21,19 +21,28 @@ pub(crate) struct TestBinary {
     executable: PathBuf,
 }
 
-/// Builds every test program of the workspace. Nothing where that failed; cargo has said why.
+/// Builds the test programs that `targets` chooses, all of the workspace if nothing is chosen, and hands
+/// each to `take` as soon as cargo has made it. Whether all could be built; cargo has said why not.
 ///
 /// # Errors
 /// If cargo cannot be run.
-pub(crate) fn build(root: &Path, features: &str) -> anyhow::Result<Option<Vec<TestBinary>>> {
+pub(crate) fn build(
+    root: &Path,
+    features: &str,
+    targets: &[&str],
+    take: &mut dyn FnMut(TestBinary),
+) -> anyhow::Result<bool> {
     let mut arguments = vec!["test", "--workspace", "--locked", "--no-run"];
     arguments.push("--message-format=json-render-diagnostics");
     if !features.is_empty() {
         arguments.extend(["--features", features]);
     }
-    let mut binaries = Vec::new();
-    let built = cargo(root, &arguments).lines(|line| binaries.extend(binary(line)))?;
-    Ok(built.then_some(binaries))
+    arguments.extend(targets);
+    cargo(root, &arguments).lines(|line| {
+        if let Some(binary) = binary(line) {
+            take(binary);
+        }
+    })
 }
 
 /// Repeats what was skipped, for who runs `cargo test` alone: here that is counted.

@@ -1,59 +1,62 @@
-//! Two lanes run at once. One begins with the test programs of the lab, which wait for kernels that boot;
-//! the other with what cargo does, one call after the other since it locks the target folder. Then both
-//! take the other programs from one queue, and each has a last thing to do: the page, which takes longer,
-//! is begun while some programs are left, so that both lanes end together.
+//! Two lanes run at once. One has cargo build the test programs, and then check and document, one call after
+//! the other since cargo locks the target folder. The other runs meanwhile those programs that mostly wait,
+//! as soon as they are built: the lab's for kernels that boot, others for agents whose caches expire. Then
+//! both take the other programs from one queue, and each has a last thing to do: the page, which takes
+//! longer, is begun while some programs are left, so that both lanes end together.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, RwLock};
+use std::sync::{Mutex, OnceLock, RwLock, mpsc};
 
 use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
 
-/// The package whose tests bring labs up.
-const LAB: &str = "meikyo-lab";
+/// What the lab's tests need, which cargo is asked for first: their program, and the one that is run in labs.
+pub(crate) const LAB: [&str; 4] = ["--test", "labs", "--example", "roles"];
+/// Programs that mostly wait, and run nothing else that is built.
+const WAITING: [&str; 3] = ["meikyo-lab labs", "meikyo-lab meikyo_lab", "meikyo-snmp it"];
 /// The program whose tests have cargo build.
 const RANKS: &str = "meikyo-models ranks";
 /// Programs that take longest, the longest first: short ones fill what is left at the end.
-const LONG: [&str; 4] =
-    ["meikyo-cli system", "meikyo-snmp it", "meikyo-fabric it", "meikyo-server it"];
+const LONG: [&str; 3] = ["meikyo-cli system", "meikyo-fabric it", "meikyo-server it"];
 
 /// Programs that are left to the other lane when the page is begun: short ones, which together take as long
 /// as the page takes longer than what that lane does last.
 pub(crate) const LEFT_WITH_PAGE: usize = 30;
 
 /// What is done beside test programs; each tells what it resulted in.
-pub(crate) struct Beside<Cargo, Page, Replacing> {
+pub(crate) struct Beside<Build, Cargo, Page, Replacing> {
+    /// Has cargo build the test programs, and hands each over as soon as it is there, perhaps twice; whether
+    /// all could be built.
+    pub(crate) build: Build,
     /// Has cargo check and build, but nothing that a test program runs.
     pub(crate) by_cargo: Cargo,
     /// Disturbs no program, and is disturbed by none.
     pub(crate) page: Page,
     /// How many programs are left when the page is begun.
     pub(crate) left_with_page: usize,
-    /// Replaces what test programs run, but for the lab's: none of the others may be left then.
+    /// Replaces what test programs run, but for those that mostly wait: none of the others may be left then.
     pub(crate) replacing: Replacing,
 }
 
-/// Runs all programs by `run`, and what there is beside them; adds what they resulted in to `tally`.
+/// Has all programs built and runs them by `run`, with what there is beside them; adds what they resulted in
+/// to `tally`. Whether they could be built; where not, nothing is done beside them.
 ///
 /// # Errors
 /// If one of them cannot be run.
-pub(crate) fn run<Cargo, Page, Replacing>(
-    binaries: Vec<TestBinary>,
+pub(crate) fn run<Build, Cargo, Page, Replacing>(
     run: impl Fn(&TestBinary) -> anyhow::Result<Tally> + Sync,
-    beside: Beside<Cargo, Page, Replacing>,
+    beside: Beside<Build, Cargo, Page, Replacing>,
     tally: &mut Tally,
-) -> anyhow::Result<()>
+) -> anyhow::Result<bool>
 where
+    Build: FnOnce(&mut dyn FnMut(TestBinary)) -> anyhow::Result<bool>,
     Cargo: FnOnce(&mut Tally) -> anyhow::Result<()>,
     Page: FnOnce(&mut Tally) -> anyhow::Result<()> + Send,
     Replacing: FnOnce(&mut Tally) -> anyhow::Result<()>,
 {
-    let Beside { by_cargo, page, left_with_page, replacing } = beside;
-    let (lab, others): (Vec<_>, Vec<_>) =
-        binaries.into_iter().partition(|binary| binary.package == LAB);
-    let (ranks, others): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|binary| binary.name() == RANKS);
-    let queue = Mutex::new(VecDeque::from(longest_first(others)));
+    let Beside { build, by_cargo, page, left_with_page, replacing } = beside;
+    // What is not run while it is built; nothing if it could not be built.
+    let queue: OnceLock<Option<Mutex<VecDeque<TestBinary>>>> = OnceLock::new();
     // Read-locked by who takes a program until it has ended.
     let programs = RwLock::new(());
     let one = |binary: &TestBinary, tally: &mut Tally| -> anyhow::Result<()> {
@@ -62,11 +65,11 @@ where
         tally.add(of_binary);
         Ok(())
     };
-    let rest = |left: usize, tally: &mut Tally| -> anyhow::Result<()> {
+    let rest = |queue: &Mutex<VecDeque<TestBinary>>, left: usize, tally: &mut Tally| {
         loop {
             let mut queue = queue.lock().expect("a lane does not panic");
             if queue.len() <= left {
-                return Ok(());
+                return anyhow::Ok(());
             }
             let binary = queue.pop_front().expect("more are left");
             // Who wants it for writing has found the queue empty: nobody waits here.
@@ -75,27 +78,52 @@ where
             one(&binary, tally)?;
         }
     };
-    let (with_lab, with_cargo) = std::thread::scope(|scope| {
-        let with_lab = scope.spawn(|| {
+    let (hand_over, handed_over) = mpsc::channel();
+    let (with_page, with_cargo) = std::thread::scope(|scope| {
+        let with_page = scope.spawn(|| {
             let mut tally = Tally::default();
-            lab.iter().try_for_each(|binary| one(binary, &mut tally))?;
-            rest(left_with_page, &mut tally)?;
-            page(&mut tally).map(|()| tally)
+            handed_over.into_iter().try_for_each(|binary| one(&binary, &mut tally))?;
+            if let Some(queue) = queue.wait() {
+                rest(queue, left_with_page, &mut tally)?;
+                page(&mut tally)?;
+            }
+            Ok(tally)
         });
         let with_cargo = || {
+            let mut built = Vec::new();
+            let all = build(&mut |binary| {
+                if built.contains(&binary) {
+                    return;
+                }
+                if WAITING.contains(&binary.name().as_str()) {
+                    // Nobody takes it where running one has failed, which is told in the end.
+                    drop(hand_over.send(binary.clone()));
+                }
+                built.push(binary);
+            });
+            drop(hand_over);
+            built.retain(|binary| !WAITING.contains(&binary.name().as_str()));
+            let (ranks, others): (Vec<_>, Vec<_>) =
+                built.into_iter().partition(|binary| binary.name() == RANKS);
+            let others = matches!(all, Ok(true)).then(|| longest_first(others).into());
+            let others = queue.get_or_init(|| others.map(Mutex::new));
+            let Some(others) = others else { return all.map(|_| None) };
             let mut tally = Tally::default();
             by_cargo(&mut tally)?;
             ranks.iter().try_for_each(|binary| one(binary, &mut tally))?;
-            rest(0, &mut tally)?;
+            rest(others, 0, &mut tally)?;
             let _alone = programs.write().expect("a lane does not panic");
-            replacing(&mut tally).map(|()| tally)
+            replacing(&mut tally).map(|()| Some(tally))
         };
-        let with_cargo: anyhow::Result<Tally> = with_cargo();
-        (with_lab.join().expect("a lane does not panic"), with_cargo)
+        let with_cargo: anyhow::Result<Option<Tally>> = with_cargo();
+        let with_page: anyhow::Result<Tally> = with_page.join().expect("a lane does not panic");
+        (with_page, with_cargo)
     });
-    tally.add(with_lab?);
-    tally.add(with_cargo?);
-    Ok(())
+    tally.add(with_page?);
+    let with_cargo = with_cargo?;
+    let could_be_built = with_cargo.is_some();
+    tally.add(with_cargo.unwrap_or_default());
+    Ok(could_be_built)
 }
 
 fn longest_first(mut binaries: Vec<TestBinary>) -> Vec<TestBinary> {
@@ -117,10 +145,11 @@ mod tests {
     const NAMES: [(&str, &str); 5] = [
         ("meikyo-units", "meikyo_units"),
         ("meikyo-models", "ranks"),
-        ("meikyo-snmp", "it"),
-        ("meikyo-lab", "it"),
+        ("meikyo-fabric", "it"),
+        ("meikyo-lab", "labs"),
         ("meikyo-cli", "system"),
     ];
+    const LABS: &str = "meikyo-lab labs";
 
     fn binaries() -> Vec<TestBinary> {
         NAMES.map(|(package, target)| TestBinary::named(package, target)).into()
@@ -129,12 +158,18 @@ mod tests {
     #[test]
     fn those_that_take_longest_are_begun_first() {
         let names: Vec<_> = longest_first(binaries()).iter().map(TestBinary::name).collect();
-        assert_eq!(names[..2], ["meikyo-cli system", "meikyo-snmp it"]);
+        assert_eq!(names[..2], ["meikyo-cli system", "meikyo-fabric it"]);
         assert_eq!(names.len(), NAMES.len());
     }
 
     fn nothing(_: &mut Tally) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    /// Cargo, which tells of what it made before, too.
+    fn build(take: &mut dyn FnMut(TestBinary)) -> anyhow::Result<bool> {
+        binaries().into_iter().chain(binaries()).for_each(take);
+        Ok(true)
     }
 
     /// What began and ended, in its order.
@@ -187,17 +222,18 @@ mod tests {
             notes.note(&format!("end of {name}")).map(|()| tally)
         };
         let beside = Beside {
+            build,
             by_cargo: |_: &mut Tally| notes.note("cargo"),
             page: |_: &mut Tally| notes.note("page"),
             left_with_page: 0,
             replacing: |_: &mut Tally| notes.note("replacing"),
         };
         let mut tally = Tally::default();
-        run(binaries(), one, beside, &mut tally).unwrap();
+        assert!(run(one, beside, &mut tally).unwrap());
         let places = notes.places();
         assert_eq!(places.len(), 2 * NAMES.len() + 3, "{places:?}");
         assert!(places["cargo"] < places[RANKS], "{places:?}");
-        for (package, target) in NAMES.iter().filter(|(package, _)| *package != LAB) {
+        for (package, target) in NAMES.iter().filter(|(package, _)| *package != "meikyo-lab") {
             let end = places[&format!("end of {package} {target}")];
             assert!(end < places["replacing"], "{places:?}");
         }
@@ -205,10 +241,49 @@ mod tests {
     }
 
     #[test]
+    fn what_mostly_waits_is_run_while_the_rest_is_built() {
+        let notes = Notes::default();
+        let one = |binary: &TestBinary| notes.note(&binary.name()).map(|()| Tally::default());
+        let build = |take: &mut dyn FnMut(TestBinary)| {
+            let (first, later): (Vec<_>, Vec<_>) =
+                binaries().into_iter().partition(|binary| binary.name() == LABS);
+            first.into_iter().for_each(&mut *take);
+            notes.wait(LABS, PATIENCE);
+            notes.note("the rest is built")?;
+            later.into_iter().for_each(take);
+            Ok(true)
+        };
+        let (by_cargo, page, replacing) = (nothing, nothing, nothing);
+        let beside = Beside { build, by_cargo, page, left_with_page: 0, replacing };
+        assert!(run(one, beside, &mut Tally::default()).unwrap());
+        let places = notes.places();
+        assert_eq!((places[LABS], places["the rest is built"]), (0, 1), "{places:?}");
+    }
+
+    #[test]
+    fn where_something_cannot_be_built_the_rest_is_left_out() {
+        let notes = Notes::default();
+        let one = |binary: &TestBinary| notes.note(&binary.name()).map(|()| Tally::default());
+        let build = |take: &mut dyn FnMut(TestBinary)| {
+            binaries().into_iter().for_each(take);
+            Ok(false)
+        };
+        let beside = Beside {
+            build,
+            by_cargo: |_: &mut Tally| notes.note("cargo"),
+            page: |_: &mut Tally| notes.note("page"),
+            left_with_page: 0,
+            replacing: |_: &mut Tally| notes.note("replacing"),
+        };
+        assert!(!run(one, beside, &mut Tally::default()).unwrap());
+        assert_eq!(notes.places().into_keys().collect::<Vec<_>>(), [LABS]);
+    }
+
+    #[test]
     fn the_page_waits_for_no_program_that_is_replaced() {
         let notes = Notes::default();
         let one = |binary: &TestBinary| {
-            if binary.package == LAB {
+            if binary.name() == LABS {
                 notes.wait("replacing", PATIENCE);
             }
             Ok(Tally::default())
@@ -219,8 +294,8 @@ mod tests {
             notes.note("replaced")
         };
         let page = |_: &mut Tally| notes.note("page");
-        let beside = Beside { by_cargo: nothing, page, left_with_page: 0, replacing };
-        run(binaries(), one, beside, &mut Tally::default()).unwrap();
+        let beside = Beside { build, by_cargo: nothing, page, left_with_page: 0, replacing };
+        run(one, beside, &mut Tally::default()).unwrap();
         let places = notes.places();
         assert!(places["page"] < places["replaced"], "{places:?}");
     }
@@ -240,8 +315,8 @@ mod tests {
         };
         let page = |_: &mut Tally| notes.note("page");
         let replacing = |_: &mut Tally| notes.note("replacing");
-        let beside = Beside { by_cargo: nothing, page, left_with_page: 1, replacing };
-        run(binaries(), one, beside, &mut Tally::default()).unwrap();
+        let beside = Beside { build, by_cargo: nothing, page, left_with_page: 1, replacing };
+        run(one, beside, &mut Tally::default()).unwrap();
         assert_eq!(notes.places().len(), NAMES.len() + 2);
     }
 
@@ -253,9 +328,9 @@ mod tests {
                 Ok(Tally::default())
             };
             let (page, replacing) = (nothing, nothing);
-            let beside = Beside { by_cargo: nothing, page, left_with_page: 0, replacing };
+            let beside = Beside { build, by_cargo: nothing, page, left_with_page: 0, replacing };
             let mut tally = Tally::default();
-            assert!(run(binaries(), one, beside, &mut tally).is_err(), "{wrong:?}");
+            assert!(run(one, beside, &mut tally).is_err(), "{wrong:?}");
         }
     }
 }
