@@ -13,6 +13,7 @@ mod flames;
 mod latency;
 mod names;
 mod transfer;
+mod waking;
 
 use std::path::Path;
 use std::process::Command;

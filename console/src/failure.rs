@@ -43,13 +43,11 @@ impl Failure {
 
 impl Failure {
     /// A failure that another process tells.
-    #[cfg(feature = "mpi")]
     pub(crate) fn said_elsewhere() -> Self {
         Self::new(SaidElsewhere)
     }
 
     /// Whether another process tells it.
-    #[cfg(feature = "mpi")]
     fn is_said_elsewhere(&self) -> bool {
         self.error.is::<SaidElsewhere>()
     }
@@ -61,7 +59,6 @@ impl Failure {
 }
 
 /// What the first rank says of a failure that all ranks have.
-#[cfg(feature = "mpi")]
 #[derive(Debug, thiserror::Error)]
 #[error("the first rank says why")]
 struct SaidElsewhere;
@@ -87,7 +84,6 @@ pub fn exit_code(result: Result<Answer, Failure>) -> ExitCode {
     match result {
         Ok(answer) => answer.into(),
         Err(failure) if failure.is_closed_output() => ExitCode::SUCCESS,
-        #[cfg(feature = "mpi")]
         Err(failure) if failure.is_said_elsewhere() => ExitCode::from(2),
         Err(failure) => {
             output::tell(render(&failure).trim_end());

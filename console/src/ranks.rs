@@ -2,7 +2,7 @@
 
 pub(crate) mod joined;
 
-use meikyo_sim::Ranks;
+use meikyo_sim::{Membership, Ranks};
 
 use crate::failure::{Answer, Failure};
 pub use joined::joined;
@@ -10,13 +10,18 @@ pub use joined::joined;
 /// Does `work` over the ranks that `mpirun` started, if it did.
 ///
 /// # Errors
-/// That of `work`.
-#[cfg(feature = "mpi")]
+/// That of `work`, and if there are several ranks whose MPI cannot be called.
 pub fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Answer, Failure> {
     if Ranks::started().is_none_or(|count| count < 2) {
         return work();
     }
-    let Some(membership) = meikyo_sim::Membership::begin() else { return work() };
+    let membership = Membership::begin().map_err(|error| {
+        Failure::new(error).hint(
+            "install the compiler of the MPI whose `mpirun` it is (Debian: libmpich-dev or libopenmpi-dev), or name it: \
+             MPICC=mpicc.openmpi",
+        )
+    })?;
+    let Some(membership) = membership else { return work() };
     let ranks = joined::join(membership.ranks());
     let result = work();
     let first_failed = membership.leave(result.is_err());
@@ -24,20 +29,5 @@ pub fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Answer, Fa
     match result {
         Err(_) if !ranks.is_first() && first_failed => Err(Failure::said_elsewhere()),
         result => result,
-    }
-}
-
-/// Does `work` if it is not to be done over several ranks.
-///
-/// # Errors
-/// That of `work`, and if there are several ranks: this program was built without MPI.
-#[cfg(not(feature = "mpi"))]
-pub fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Answer, Failure> {
-    match Ranks::started() {
-        Some(count) if count > 1 => Err(Failure::new(format!(
-            "`mpirun` started {count} processes, and this program was built without MPI"
-        ))
-        .hint("cargo build --release --features mpi")),
-        _ => work(),
     }
 }

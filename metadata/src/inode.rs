@@ -7,8 +7,7 @@ use crate::number::InodeNumber;
 
 /// Where an inode is stored: its directory's number and its name there. Keys of one directory stand
 /// together, in the order of the names.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Key {
     /// The directory that holds the entry.
     pub directory: InodeNumber,
@@ -24,8 +23,9 @@ impl Key {
 }
 
 /// What an inode is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Kind {
     /// Data, which storage servers keep.
     File,
@@ -34,8 +34,7 @@ pub enum Kind {
 }
 
 /// The metadata of a file or directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Inode {
     /// The number by which all servers know it.
     pub number: InodeNumber,

@@ -11,8 +11,7 @@ use crate::placement::ServerList;
 ///
 /// The last five are the parts of an operation on directories; what several of them make together is
 /// decided by the [`Operation`](crate::Operation) that sends them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Request {
     /// The server list of a directory, asked of its home. Answered by [`Reply::ServerList`].
     ServerList {
@@ -75,8 +74,7 @@ pub enum Request {
 }
 
 /// What a server answers when it does what it was asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Reply {
     /// The request was carried out; there is nothing to tell.
     Done,
@@ -98,8 +96,7 @@ pub enum Reply {
 }
 
 /// Entries of a directory in the order of their names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Page {
     /// Entries in the order of their names.
     pub entries: Box<[DirectoryEntry]>,
@@ -108,8 +105,7 @@ pub struct Page {
 }
 
 /// An entry of a directory, as it is listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DirectoryEntry {
     /// The name under which its directory has it.
     pub name: Name,
@@ -123,8 +119,9 @@ pub struct DirectoryEntry {
 pub type Response = Result<Reply, Errno>;
 
 /// Why something was refused: POSIX's error numbers by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize,
+)]
 pub enum Errno {
     /// `ENOENT`: there is no such entry, or the directory itself is gone.
     #[error("no such file or directory (`ENOENT`)")]

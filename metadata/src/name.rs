@@ -142,7 +142,6 @@ impl fmt::Debug for Name {
 }
 
 /// A name as bytes, in formats that have bytes.
-#[cfg(feature = "wire")]
 mod wire {
     use std::fmt;
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::num::NonZeroU16;
 
 /// A metadata server: 0 for the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct ServerId(u16);
 
 impl ServerId {
@@ -41,8 +42,9 @@ impl fmt::Display for ServerId {
 /// The upper 16 bits are the server that gave it, the lower 48 bits that server's own count, so that
 /// servers give numbers without asking each other. Of a directory that server is the home: who knows
 /// the number knows whom to ask for the directory's server list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct InodeNumber(u64);
 
 impl InodeNumber {

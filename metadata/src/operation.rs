@@ -43,8 +43,7 @@ use crate::operation::removing::Removing;
 use crate::placement::ServerList;
 
 /// What a client wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Command {
     /// Make a file. Ends with [`Reply::Number`].
     Create(Key),
@@ -95,12 +94,10 @@ pub enum Step {
 ///
 /// It neither sends nor waits: whoever holds it does, in a simulation or on a network. A request that
 /// got lost may not simply be sent again, since the server may have done it.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Operation(State);
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum State {
     /// For the server list of the directory that the command is about.
     Locating(Box<Command>),
@@ -111,8 +108,7 @@ enum State {
     Removing(Box<Removing>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Expected {
     Number,
     Found,

@@ -36,9 +36,8 @@ fn mixed(mut hash: u64) -> u64 {
 /// The servers that keep a directory's entries, at least one; the first is the directory's home.
 ///
 /// Copies share one allocation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "wire", serde(try_from = "Vec<ServerId>", into = "Vec<ServerId>"))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Vec<ServerId>", into = "Vec<ServerId>")]
 pub struct ServerList(Arc<[ServerId]>);
 
 /// Why servers are no server list.

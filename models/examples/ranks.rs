@@ -14,7 +14,13 @@ fn main() -> ExitCode {
     let (Some(directory), what) = (arguments.next(), arguments.next()) else {
         return ExitCode::FAILURE;
     };
-    let membership = Membership::begin().expect("nobody joined before");
+    let membership = match Membership::begin() {
+        Ok(membership) => membership.expect("nobody joined before"),
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let ranks = membership.ranks();
     let text = match what.as_deref() {
         None => everything(ranks),

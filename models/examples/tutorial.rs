@@ -6,8 +6,7 @@ use meikyo_models::plot::{Curve, Mark, Titles, curves};
 use meikyo_sim::prelude::*;
 
 /// What clients and the server send each other, and themselves.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Message {
     /// A client has thought enough.
     Ask,

@@ -78,8 +78,7 @@ choice!(Identifiers { Hashed = "hashed", Even = "even" });
 choice!(Routing { Recursive = "recursive", Iterative = "iterative" });
 
 /// A look-up on its way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Lookup {
     /// The node that began it.
     from: LpId,
@@ -92,8 +91,7 @@ pub struct Lookup {
 }
 
 /// What nodes tell each other and themselves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum ChordMessage {
     /// It is time for a node to begin a look-up.
     Begin,
@@ -106,8 +104,7 @@ pub enum ChordMessage {
 }
 
 /// What a look-up found, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Found {
     /// The place on the circle that was looked up.
     pub key: u64,

@@ -127,8 +127,7 @@ pub enum RootList {
 pub type Packet = Message<Request, Response>;
 
 /// What LPs tell each other and themselves.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Event {
     /// A message begins to arrive.
     Begins(Packet),

@@ -33,8 +33,7 @@ pub struct Ring {
 }
 
 /// A message on its way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Traveller {
     to: LpId,
     since: SimTime,
@@ -43,8 +42,7 @@ pub struct Traveller {
 }
 
 /// What happens at a switch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum RingEvent {
     /// A message begins to arrive at a port.
     Begins(usize, Traveller),

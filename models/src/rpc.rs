@@ -29,8 +29,7 @@ use meikyo_sim::LpId;
 use meikyo_undo::{Cell, Change, Held, Log, Map, State, Wire, bytes_of_fields};
 
 /// One call: who asks whom, and which of the caller's calls it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Call {
     /// The LP that began the call and gets the reply.
     pub caller: LpId,
@@ -41,8 +40,7 @@ pub struct Call {
 }
 
 /// What travels between the two ends of a call.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Message<Q, R> {
     /// The call that it belongs to.
     pub call: Call,
@@ -51,8 +49,7 @@ pub struct Message<Q, R> {
 }
 
 /// The question or the answer of a call.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Body<Q, R> {
     /// On the way to the callee.
     Request(Q),

@@ -16,8 +16,7 @@ const WAY: Nanos = Nanos::from_secs(10);
 const REPAIR: Nanos = Nanos::from_secs(20);
 const UNTIL: SimTime = SimTime::from_nanos(20_000_000 * 1_000_000_000);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Event {
     /// A machine comes to the repairer, or back from it.
     Comes(LpId),

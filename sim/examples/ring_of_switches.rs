@@ -19,8 +19,7 @@ const LATENCY: Nanos = Nanos::from_micros(2);
 /// The mean span between two frames of a switch's hosts: links of the ring are about 75 % busy.
 const GAP: Nanos = Nanos::from_micros(48);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Event {
     /// The hosts here send a frame.
     Sends,

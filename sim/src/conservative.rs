@@ -11,15 +11,13 @@
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, NEVER, Report, Verdict};
 use crate::exchange::crew::Part;
-use crate::exchange::shared_memory::Endpoint;
-use crate::exchange::{Exchange, Outbox};
+use crate::exchange::{Exchange, Outbox, Transport};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
 use crate::outcome::{Ending, PartResult};
 use crate::panics::{self, Handling};
 use crate::setup::Setup;
 use crate::share::{self, Share};
-use crate::statistics::Line;
 use crate::threads::Scheme;
 use crate::window::{self, Router, Window};
 
@@ -29,12 +27,12 @@ pub(crate) struct Conservative;
 impl<L: Lp> Scheme<L> for Conservative {
     type Mail = Event<L::Message>;
     type Worker<'a>
-        = Worker<'a, L, Endpoint<'a, Event<L::Message>, Line>>
+        = Worker<'a, L>
     where
         L: 'a;
 
     fn begin<'a>(
-        coordinator: Coordinator<'a, Endpoint<'a, Self::Mail, Line>>,
+        coordinator: Coordinator<'a, Transport<'a, Self::Mail>>,
         share: Share<L>,
     ) -> Self::Worker<'a>
     where
@@ -52,9 +50,8 @@ impl<L: Lp> Scheme<L> for Conservative {
 }
 
 /// Runs `share` in windows until the coordinator ends the run, over ranks.
-#[cfg(feature = "mpi")]
-pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Event<L::Message>>>(
-    coordinator: Coordinator<'_, X>,
+pub(crate) fn run_part<'a, L: Lp>(
+    coordinator: Coordinator<'a, Transport<'a, Event<L::Message>>>,
     share: Share<L>,
 ) -> PartResult<L> {
     let mut worker = Worker::begin(coordinator, share);
@@ -63,8 +60,8 @@ pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Event<L::Message>>>(
 }
 
 /// One part, between two windows.
-pub(crate) struct Worker<'a, L: Lp, X> {
-    coordinator: Coordinator<'a, X>,
+pub(crate) struct Worker<'a, L: Lp> {
+    coordinator: Coordinator<'a, Transport<'a, Event<L::Message>>>,
     share: Share<L>,
     outbox: Outbox<Event<L::Message>>,
     /// The event that is being handled, or was handled last.
@@ -75,14 +72,17 @@ pub(crate) struct Worker<'a, L: Lp, X> {
     verdict: Verdict,
 }
 
-impl<L: Lp> Part for Worker<'_, L, Endpoint<'_, Event<L::Message>, Line>> {
+impl<L: Lp> Part for Worker<'_, L> {
     fn step(&mut self, _alone: bool) -> bool {
         self.window()
     }
 }
 
-impl<'a, L: Lp, X: Exchange<Mail = Event<L::Message>>> Worker<'a, L, X> {
-    fn begin(coordinator: Coordinator<'a, X>, share: Share<L>) -> Self {
+impl<'a, L: Lp> Worker<'a, L> {
+    fn begin(
+        coordinator: Coordinator<'a, Transport<'a, Event<L::Message>>>,
+        share: Share<L>,
+    ) -> Self {
         let outbox = Outbox::new(coordinator.setup().partition.parts());
         let verdict = Verdict::Continue;
         let mut worker =

@@ -15,7 +15,7 @@ use crate::statistics::{Output, Series, Statistic};
 /// nothing but the state, the message and the context, and it changes the state only through the
 /// fields of [`meikyo_undo`], or anyhow if the type says [`meikyo_undo::copied!`].
 pub trait Lp: State + Clone + std::fmt::Debug + PartialEq + Send {
-    /// What LPs send each other. With the feature `mpi`, it must be `serde`'s.
+    /// What LPs send each other. It goes to other ranks as bytes, so it must be `serde`'s.
     type Message: Clone + std::fmt::Debug + PartialEq + Send + Wire + 'static;
 
     /// Called once before the first event, at time 0.
@@ -35,8 +35,7 @@ pub trait Lp: State + Clone + std::fmt::Debug + PartialEq + Send {
 /// An event that an LP has scheduled for itself: [`Context::cancel`] takes it back.
 ///
 /// It can be kept in a field of the state ([`meikyo_undo::Held`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Handle(EventKey);
 
 /// The world as an LP sees it while it handles an event.
@@ -108,8 +107,7 @@ pub trait Context<M>: Log {
 }
 
 /// The kernel's own part of an LP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Counters {
     /// How many events the LP has sent: the next one's sequence.
     pub(crate) sent: u64,

@@ -5,8 +5,7 @@ use meikyo_units::{Nanos, SimTime};
 use crate::key::{EventKey, LpId};
 
 /// What went wrong in one event.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Problem {
     /// An event for an LP that does not exist.
     #[error("it sends to LP {destination}, and the model has {count} LPs (0 to {})", count - 1)]
@@ -129,8 +128,7 @@ fn panic_place(place: &Option<String>) -> String {
 }
 
 /// A run that was ended by its model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("LP {lp} of `{group}` at {time}, {event}: {problem}", event = described(.key))]
 pub struct Fault {
     /// The simulated instant of the event.

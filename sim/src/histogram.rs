@@ -13,8 +13,7 @@ const OCTAVE: u32 = 128;
 const SIGN: u64 = 1 << 63;
 
 /// How often values of which size came, to 1/128 of the value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Histogram {
     /// Values that are 0, which are far from all others on a scale of exponents.
     zeros: u64,

@@ -5,8 +5,9 @@ use std::fmt;
 use meikyo_units::SimTime;
 
 /// A logical process (LP) by its number, counted over all groups in the order they were added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct LpId(pub(crate) u32);
 
 impl LpId {
@@ -31,8 +32,9 @@ impl fmt::Display for LpId {
 ///
 /// Compared field by field as they stand here. No two events of a run have the same key, since
 /// `sequence` counts what `source` sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct EventKey {
     /// The instant at which the event happens.
     pub time: SimTime,
@@ -47,8 +49,7 @@ pub struct EventKey {
 }
 
 /// An event on its way to `destination`: its key in 28 bytes without gaps, where to, and what.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Event<M> {
     time: SimTime,
     sequence: u64,

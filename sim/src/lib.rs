@@ -73,8 +73,8 @@
 //!
 //! # Over ranks
 //!
-//! With the feature `mpi`, the processes that `mpirun` started run one model together: each joins the
-//! others (`Membership`) and hands [`Options::ranks`] to the runs, which must be the same on all of
+//! The processes that `mpirun` started run one model together: each joins the
+//! others ([`Membership`]) and hands [`Options::ranks`] to the runs, which must be the same on all of
 //! them. A rank makes the whole model, runs its own part of it on one thread, and in the end has the
 //! whole [`Outcome`]; only the first rank's observer hears of lines and progress. Messages, and what
 //! fields and collections of `undo` hold, must implement `serde`'s traits. A fault ends all ranks with
@@ -132,7 +132,6 @@ pub use key::{EventKey, LpId};
 pub use model::{Group, Model};
 pub use options::{Options, Scheduler};
 pub use outcome::{Effort, Outcome};
-#[cfg(feature = "mpi")]
 pub use ranks::Membership;
 pub use ranks::Ranks;
 pub use run::{run, run_built, run_observed};

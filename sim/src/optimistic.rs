@@ -29,12 +29,10 @@ mod time_warp;
 use self::time_warp::TimeWarp;
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, NEVER, Report, Totals, Verdict};
-use crate::exchange::Exchange;
 use crate::exchange::crew::Part;
-use crate::exchange::shared_memory::Endpoint;
+use crate::exchange::{Exchange, Transport};
 use crate::outcome::{Effort, Ending, PartResult};
 use crate::share::Share;
-use crate::statistics::Line;
 use crate::threads::Scheme;
 
 pub(crate) use time_warp::Envelope;
@@ -52,12 +50,12 @@ pub(crate) struct Optimistic;
 impl<L: Lp> Scheme<L> for Optimistic {
     type Mail = Envelope<L::Message>;
     type Worker<'a>
-        = Worker<'a, L, Endpoint<'a, Envelope<L::Message>, Line>>
+        = Worker<'a, L>
     where
         L: 'a;
 
     fn begin<'a>(
-        coordinator: Coordinator<'a, Endpoint<'a, Self::Mail, Line>>,
+        coordinator: Coordinator<'a, Transport<'a, Self::Mail>>,
         share: Share<L>,
     ) -> Self::Worker<'a>
     where
@@ -75,9 +73,8 @@ impl<L: Lp> Scheme<L> for Optimistic {
 }
 
 /// Runs `share` in windows until the coordinator ends the run, over ranks.
-#[cfg(feature = "mpi")]
-pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Envelope<L::Message>>>(
-    coordinator: Coordinator<'_, X>,
+pub(crate) fn run_part<'a, L: Lp>(
+    coordinator: Coordinator<'a, Transport<'a, Envelope<L::Message>>>,
     share: Share<L>,
 ) -> PartResult<L> {
     let mut worker = Worker::begin(coordinator, share);
@@ -86,8 +83,8 @@ pub(crate) fn run_part<L: Lp, X: Exchange<Mail = Envelope<L::Message>>>(
 }
 
 /// One part, between two windows.
-pub(crate) struct Worker<'a, L: Lp, X> {
-    coordinator: Coordinator<'a, X>,
+pub(crate) struct Worker<'a, L: Lp> {
+    coordinator: Coordinator<'a, Transport<'a, Envelope<L::Message>>>,
     time_warp: TimeWarp<'a, L>,
     /// How far this part may run ahead of the GVT, in ns.
     ahead: u64,
@@ -100,14 +97,17 @@ pub(crate) struct Worker<'a, L: Lp, X> {
     verdict: Verdict,
 }
 
-impl<L: Lp> Part for Worker<'_, L, Endpoint<'_, Envelope<L::Message>, Line>> {
+impl<L: Lp> Part for Worker<'_, L> {
     fn step(&mut self, alone: bool) -> bool {
         self.window(alone)
     }
 }
 
-impl<'a, L: Lp, X: Exchange<Mail = Envelope<L::Message>>> Worker<'a, L, X> {
-    fn begin(coordinator: Coordinator<'a, X>, share: Share<L>) -> Self {
+impl<'a, L: Lp> Worker<'a, L> {
+    fn begin(
+        coordinator: Coordinator<'a, Transport<'a, Envelope<L::Message>>>,
+        share: Share<L>,
+    ) -> Self {
         let setup = coordinator.setup();
         let parts = setup.partition.parts();
         let lookaheads = (0..parts).map(|part| setup.partition.lookahead(part));

@@ -129,8 +129,7 @@ pub(crate) struct PartResult<L: Lp> {
 }
 
 /// What running one part took, and how it ended.
-#[derive(Clone, Debug, Default)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ending {
     /// The first committed event that went wrong.
     pub(crate) fault: Option<Box<Fault>>,

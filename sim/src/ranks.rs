@@ -1,37 +1,28 @@
 //! Processes that run one model together ("ranks"), started by `mpirun`.
 
-#[cfg(feature = "mpi")]
 mod collective;
-#[cfg(feature = "mpi")]
-mod exchange;
-#[cfg(feature = "mpi")]
+pub(crate) mod exchange;
 mod membership;
-#[cfg(feature = "mpi")]
 pub(crate) mod run;
 
-#[cfg(feature = "mpi")]
+use meikyo_mpi::World;
+
 pub use membership::Membership;
 
 /// The ranks of a run, as one of them sees it.
 ///
-/// There is one unless a `Membership` says otherwise (feature `mpi`).
+/// There is one unless a [`Membership`] says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     own: usize,
     count: usize,
     /// The thread that joined the ranks, on which every run must be.
-    #[cfg(feature = "mpi")]
     thread: Option<std::thread::ThreadId>,
 }
 
 impl Ranks {
     /// This process alone, without MPI.
-    pub const ONE: Self = Self {
-        own: 0,
-        count: 1,
-        #[cfg(feature = "mpi")]
-        thread: None,
-    };
+    pub const ONE: Self = Self { own: 0, count: 1, thread: None };
 
     /// The number of this process, from 0.
     pub fn own(self) -> usize {
@@ -49,7 +40,6 @@ impl Ranks {
     }
 
     /// Whether the caller is on the thread that joined the ranks.
-    #[cfg(feature = "mpi")]
     pub(crate) fn on_its_thread(self) -> bool {
         self.thread == Some(std::thread::current().id())
     }
@@ -57,9 +47,6 @@ impl Ranks {
     /// How many processes the `mpirun` that started this one has started, as it says in the
     /// environment; none if there was no `mpirun`.
     pub fn started() -> Option<usize> {
-        // MPICH and Slurm, Open MPI.
-        ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"]
-            .iter()
-            .find_map(|name| std::env::var(name).ok()?.parse().ok())
+        World::started()
     }
 }

@@ -16,7 +16,6 @@ use crate::options::{Options, Scheduler};
 use crate::outcome::{Effort, Outcome, PartResult};
 use crate::panics::{self, Handling};
 use crate::partition::{Partition, ZeroDelay};
-#[cfg(feature = "mpi")]
 use crate::ranks;
 use crate::rules::Rules;
 use crate::sequential;
@@ -78,7 +77,6 @@ fn run_models<L: Lp>(
     let world = World::new(&rules, lps);
     let twin = twin.map(|twin| rebuilt(&rules, twin, options)).transpose()?;
     let mut effort = Effort { ranks: 1, ..Effort::default() };
-    #[cfg(feature = "mpi")]
     if options.ranks.count() > 1 {
         ranks::run::agree(&rules, options)?;
     }
@@ -113,7 +111,6 @@ fn dispatch<L: Lp>(
     let mut shares = world.split(rules, &partition);
     share::start(rules, &partition, &mut shares)?;
     let setup = Setup { rules, partition: &partition, options };
-    #[cfg(feature = "mpi")]
     if options.ranks.count() > 1 && partition.parts() > 1 {
         let (shares, events_left) = ranks::run::run(&setup, shares, observer, effort)?;
         let world = World::join(rules, &partition, shares, Pending::Dropped);

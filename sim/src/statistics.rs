@@ -10,13 +10,11 @@ use crate::rules::Rules;
 use crate::timeline::Timeline;
 
 /// A statistic that [`Model::statistic`](crate::Model::statistic) declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Statistic(pub(crate) u16);
 
 /// A series over time that [`Model::series`](crate::Model::series) declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Series(pub(crate) u16);
 
 impl Series {
@@ -27,8 +25,7 @@ impl Series {
 }
 
 /// Count, sum, spread and range of what one LP tallied, in the order of its events.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
     /// How many values were tallied.
     pub count: u64,
@@ -152,8 +149,7 @@ pub(crate) enum Output {
 }
 
 /// A committed value of a series, or a printed line.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Line {
     /// The event that gave it out.
     pub key: EventKey,
@@ -164,8 +160,7 @@ pub struct Line {
 }
 
 /// What a [`Line`] says: a number for a series, or words for a person.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum LineContent {
     /// A value of a series.
     Value {
@@ -179,8 +174,7 @@ pub enum LineContent {
 }
 
 /// How the values of a statistic are spread over their sizes and over time.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Spread {
     pub(crate) histogram: Histogram,
     pub(crate) timeline: Timeline,

@@ -5,15 +5,18 @@
 
 use std::sync::Arc;
 
+use meikyo_undo::Wire;
+
 use crate::context::Lp;
 use crate::coordinator::{Alone, Coordinator, words_max};
+use crate::exchange::Transport;
 use crate::exchange::barrier::Patience;
 use crate::exchange::crew::{Crew, Part, Rest};
-use crate::exchange::shared_memory::{Endpoint, SharedMemory};
+use crate::exchange::shared_memory::SharedMemory;
 use crate::outcome::PartResult;
 use crate::setup::Setup;
 use crate::share::Share;
-use crate::statistics::{Line, Observer};
+use crate::statistics::Observer;
 
 /// How patient threads are that have a core each: some microseconds of looking, then some of giving
 /// way to others, before they sleep.
@@ -24,7 +27,7 @@ const WITH_SHARED_CORES: Patience = Patience { spins: 1, yields: 20 };
 /// How a scheduler runs the parts of a model.
 pub(crate) trait Scheme<L: Lp> {
     /// What parts send each other.
-    type Mail: Send;
+    type Mail: Send + Wire;
     /// A part with all that is needed to run it.
     type Worker<'a>: Part
     where
@@ -32,7 +35,7 @@ pub(crate) trait Scheme<L: Lp> {
 
     /// Publishes the first report of a part.
     fn begin<'a>(
-        coordinator: Coordinator<'a, Endpoint<'a, Self::Mail, Line>>,
+        coordinator: Coordinator<'a, Transport<'a, Self::Mail>>,
         share: Share<L>,
     ) -> Self::Worker<'a>
     where
@@ -60,7 +63,7 @@ pub(crate) fn run<L: Lp, S: Scheme<L>>(
     let judge = (parts > 1).then(|| (Arc::clone(&rest), alone));
     let mut observer = Some(observer);
     let begin = |(part, share)| {
-        let endpoint = memory.endpoint(part);
+        let endpoint = Transport::Threads(memory.endpoint(part));
         let observer = observer.take().map(|observer| -> &mut dyn Observer { observer });
         let coordinator = Coordinator::new(setup, part, endpoint, observer, judge.clone());
         S::begin(coordinator, share)

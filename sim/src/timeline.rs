@@ -12,16 +12,14 @@ const SPANS_MAX: usize = 1024;
 const ONE: f64 = 1_099_511_627_776.0;
 
 /// Counts and sums of the values of one statistic, by when they were tallied.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Timeline {
     /// A span is 2^shift ns long.
     shift: u32,
     spans: Vec<Span>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Span {
     count: u64,
     sum: i128,

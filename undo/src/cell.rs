@@ -8,7 +8,6 @@ use crate::Wire;
 use crate::bytes_of_inside;
 use crate::log::Log;
 use crate::state::{Change, Place, State};
-#[cfg(feature = "wire")]
 use crate::{WireError, read_value, write_value};
 
 /// A value that fits into 64 bits and comes back from them unchanged.
@@ -93,8 +92,18 @@ impl Word for SimTime {
 }
 
 /// A field of at most 64 bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Cell<T>(T);
 
 impl<T: Word> Cell<T> {
@@ -133,12 +142,10 @@ impl<T: Word> State for Cell<T> {
         mine
     }
 
-    #[cfg(feature = "wire")]
     fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
         write_value(&self.0.to_word(), into)
     }
 
-    #[cfg(feature = "wire")]
     fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
         self.0 = T::from_word(read_value(from)?);
         Ok(())
@@ -146,8 +153,7 @@ impl<T: Word> State for Cell<T> {
 }
 
 /// A field of any type, replaced as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Held<T>(T);
 
 impl<T: Send + 'static> Held<T> {

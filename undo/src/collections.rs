@@ -25,8 +25,7 @@ mod done {
 }
 
 /// A growable array.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct List<T>(Vec<T>);
 
 impl<T> Default for List<T> {
@@ -91,8 +90,7 @@ impl<T: Send + Wire + 'static> State for List<T> {
 }
 
 /// A queue with two ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Deque<T>(VecDeque<T>);
 
 impl<T> Default for Deque<T> {

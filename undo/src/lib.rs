@@ -38,9 +38,9 @@
 //!
 //! # As bytes
 //!
-//! With the feature `wire`, every state can be written as bytes and read back into one that was made
-//! the same way ([`State`]'s `save` and `load`): only what may change is written. What fields and
-//! collections hold must then be `serde`'s.
+//! Every state can be written as bytes and read back into one that was made the same way ([`State`]'s
+//! `save` and `load`): only what may change is written. What fields and collections hold must be
+//! `serde`'s.
 //!
 //! This crate knows no simulation: a metadata service uses the same map in a real server.
 
@@ -52,10 +52,7 @@ mod cell;
 mod collections;
 mod log;
 mod map;
-#[cfg(not(feature = "wire"))]
-mod no_wire;
 pub mod state;
-#[cfg(feature = "wire")]
 mod wire;
 
 pub use cell::{Cell, Held, Word};
@@ -63,12 +60,6 @@ pub use collections::{Deque, List};
 pub use log::{Forget, Log, Mark, Unclaimed, UndoLog};
 pub use map::Map;
 pub use meikyo_derive::{ModelState, State};
-#[cfg(not(feature = "wire"))]
-pub use no_wire::Wire;
-#[cfg(not(feature = "wire"))]
-use no_wire::bytes_of_inside;
 pub use state::{Change, Place, State};
-#[cfg(feature = "wire")]
 use wire::bytes_of_inside;
-#[cfg(feature = "wire")]
 pub use wire::{Wire, WireError, read_value, write_value};

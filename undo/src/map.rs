@@ -11,12 +11,8 @@ use crate::log::Log;
 use crate::state::{Change, Place, State};
 
 /// A B-tree of keys and values, in the order of the keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(
-    feature = "wire",
-    serde(bound(deserialize = "K: Ord + serde::Deserialize<'de>, V: serde::Deserialize<'de>"))
-)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(bound(deserialize = "K: Ord + serde::Deserialize<'de>, V: serde::Deserialize<'de>"))]
 pub struct Map<K, V>(BTreeMap<K, V>);
 
 impl<K, V> Default for Map<K, V> {

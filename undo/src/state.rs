@@ -2,7 +2,6 @@
 
 use std::any::Any;
 
-#[cfg(feature = "wire")]
 use crate::wire::WireError;
 
 /// The field that was changed, by its address. Addresses are only compared.
@@ -109,7 +108,6 @@ pub trait State {
     ///
     /// # Errors
     /// If the type of something in here cannot be written as bytes.
-    #[cfg(feature = "wire")]
     fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError>;
 
     /// Takes what may change from the beginning of `from`, where a state wrote it that was made the
@@ -117,19 +115,16 @@ pub trait State {
     ///
     /// # Errors
     /// If no such thing stands there.
-    #[cfg(feature = "wire")]
     fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError>;
 }
 
 /// `save` and `load` of a state that is a sequence of states; how many there are never changes.
 macro_rules! bytes_of_elements {
     () => {
-        #[cfg(feature = "wire")]
         fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
             self.iter().try_for_each(|element| element.save(into))
         }
 
-        #[cfg(feature = "wire")]
         fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
             self.iter_mut().try_for_each(|element| element.load(from))
         }
@@ -271,7 +266,7 @@ mod tests {
 
     #[derive(Clone, Debug, PartialEq, State)]
     #[state(copied)]
-    #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+    #[derive(serde::Serialize, serde::Deserialize)]
     struct Whole {
         plain: u64,
     }

@@ -7,8 +7,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// What can be written as bytes and read back: everything that [`serde`] knows how to.
-///
-/// Without the feature `wire`, this is every type.
 pub trait Wire: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> Wire for T {}
 
@@ -46,7 +44,7 @@ pub fn read_value<T: DeserializeOwned>(from: &mut &[u8]) -> Result<T, WireError>
 }
 
 /// The methods of [`State`](crate::State) that make bytes of the fields given, for a state that is
-/// implemented by hand. Without the feature `wire`, this is nothing.
+/// implemented by hand.
 #[macro_export]
 macro_rules! bytes_of_fields {
     ($($field:ident),* $(,)?) => {

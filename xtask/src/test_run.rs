@@ -4,14 +4,10 @@
 //! reason` and is counted apart from those that passed. Where `CI` is set, want of a program is a
 //! failure.
 //!
-//! What costs time is built once: every test program, those of the lab first, and later the few crates that
-//! differ with MPI, in the same target folder. There are two lanes, which [`lanes`] describes: one ends
-//! with the page in a browser, the other with the command line over ranks, whose building replaces programs
-//! that tests run.
+//! What costs time is built once: every test program, those of the lab first. There are two lanes, which
+//! [`lanes`] describes.
 
 mod binaries;
-#[path = "../../models/tests/ranks/building.rs"]
-mod building;
 mod lanes;
 mod libtest;
 
@@ -23,7 +19,6 @@ use meikyo_testing::TALLIED;
 use crate::program::{Program, cargo, program};
 use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
-use crate::test_run::building::{QUICKLY, lacking};
 use crate::test_run::lanes::Beside;
 use crate::test_run::libtest::LibtestOutput;
 use crate::web::Page;
@@ -120,12 +115,7 @@ fn tests(
         }
         // Not before, since the program that is run in labs may be made last.
         lab.into_iter().for_each(&mut *take);
-        let all = binaries::build(root, &features, &[], take)?;
-        if all {
-            // Built over again with MPI while the page is tested.
-            web::keep_binary(root)?;
-        }
-        Ok(all)
+        binaries::build(root, &features, &[], take)
     };
     let page = |tally: &mut Tally| {
         if filter.is_none() && *built == Page::Built {
@@ -144,34 +134,14 @@ fn tests(
         }
         Ok(())
     };
-    let replacing = |tally: &mut Tally| {
-        if filter.is_none() { over_ranks(root, &features, tally) } else { Ok(()) }
-    };
     let run = |binary: &TestBinary| binary.run(filter, &variables);
     let left_with_page = lanes::LEFT_WITH_PAGE;
-    let beside = Beside { build, by_cargo, page, left_with_page, replacing };
+    let beside = Beside { build, by_cargo, page, left_with_page };
     let could_be_built = lanes::run(run, beside, tally)?;
     if !could_be_built {
         tally.check("the tests can be built", false);
     }
     Ok(())
-}
-
-/// The system tests of the command line over MPI ranks, with MPICH. Built like all tests but for the
-/// feature, so that only the crates which know MPI are compiled again.
-fn over_ranks(root: &Path, features: &str, tally: &mut Tally) -> anyhow::Result<()> {
-    if let Some(lacking) = lacking("mpich", "mpich libmpich-dev") {
-        tally.lacking("the command line over MPI ranks", &lacking);
-        return Ok(());
-    }
-    let features = [features, "meikyo-cli/mpi,meikyo-bench/mpi"].join(",");
-    let arguments = [
-        &["test", "--workspace", "--no-fail-fast", "--locked", "--features", &features][..],
-        &QUICKLY,
-        // The second has the program of the benches built with the feature, too.
-        &["--test", "mpirun", "--test", "as_the_verb", "--", "--show-output"],
-    ];
-    counted("mpirun", cargo(root, &arguments.concat()).env("MPICC", "mpicc.mpich"), tally)
 }
 
 /// Has cargo run tests and counts each of them.

@@ -54,28 +54,24 @@ pub(crate) fn lacking(root: &Path) -> Option<String> {
     Some(format!("Node.js 20.19 or newer with npm: {error:#}"))
 }
 
-/// The second name of the program, for tests that run while it is built over again.
-const KEPT: &str = "target/meikyo-of-the-page";
-
-/// Puts a second name beside the program as it was built last.
-pub(crate) fn keep_binary(root: &Path) -> anyhow::Result<()> {
-    let (built, kept) = (root.join("target/debug/meikyo"), root.join(KEPT));
-    remove(&kept)?;
-    std::fs::hard_link(&built, &kept).with_context(|| format!("cannot link `{}`", built.display()))
-}
-
 /// Counts the tests of the page's logic.
 pub(crate) fn unit_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
     vitest(root, "vitest.config.ts", "web-unit.json", None, tally)
 }
 
-/// Counts the tests that drive the page of a real server, the program that was kept, in a real browser.
+/// Counts the tests that drive the page of a real server in a real browser.
 pub(crate) fn page_tests(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
     if !Path::new(CHROMIUM).exists() {
         tally.lacking("web: the page in a browser", "Debian's package `chromium` is not installed");
         return Ok(());
     }
-    vitest(root, "vitest.page.config.ts", "web-page.json", Some(&root.join(KEPT)), tally)
+    vitest(
+        root,
+        "vitest.page.config.ts",
+        "web-page.json",
+        Some(&root.join("target/debug/meikyo")),
+        tally,
+    )
 }
 
 /// Runs one suite and counts each of its tests.

@@ -22,7 +22,12 @@ use serde_json::Value;
 use crate::collector::product;
 use crate::live::http::get_from;
 use crate::placement::{Placed, Placement, Usage, spawn, wait_until};
+use crate::profile::waking;
 use crate::progress;
+
+/// What an agent samples of each CPU, and how often it sends while somebody watches.
+const SAMPLES_A_SECOND: u64 = 1_000;
+const LIVE_BLOCK: Nanos = Nanos::from_millis(100);
 
 /// How long an agent goes on before its clock is read, and after it is read for the last time.
 const START: Nanos = Nanos::from_secs(4);
@@ -64,6 +69,8 @@ pub(super) struct AgentRow {
     other_bytes: u64,
     cpu_percent_of_a_sampled_core: f64,
     reach_cpu_percent: f64,
+    /// The same of a thread that wakes up as often and only sends as many octets.
+    waking_cpu_percent: f64,
     start_cpu_ms: f64,
     peak_rss_bytes: u64,
 }
@@ -91,6 +98,8 @@ fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<
     });
     let busy: Vec<Placed> = busy.collect::<Result<_, _>>()?;
     let sent = sent(&url, &directory.join("agent"), span, variant.options)?;
+    let bytes_per_sample = sent.summary["bytes_per_sample"].as_f64().unwrap_or_default();
+    let waking = only_waking(variant, cpus, bytes_per_sample, span)?;
     drop((busy, watcher));
     server.terminate()?;
     let (status, _) = server.wait(PATIENCE)?;
@@ -102,7 +111,6 @@ fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<
     if made != there {
         return Err(Failure::new(format!("{there} samples of {made} are in the recording")));
     }
-    let share = |cpu: Nanos, span: Nanos| real(cpu.get()) / real(span.get().max(1));
     let [(start, started), (end, ended)] = sent.readings;
     let going_on = share(ended.saturating_sub(started), end.since(start));
     Ok(AgentRow {
@@ -111,20 +119,36 @@ fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<
         cpus,
         samples: made,
         lost: count("lost"),
-        bytes_per_sample: sent.summary["bytes_per_sample"].as_f64().unwrap_or_default(),
+        bytes_per_sample,
         other_bytes: count("other_bytes"),
         cpu_percent_of_a_sampled_core: 100.0 * going_on / real(cpus as u64),
+        waking_cpu_percent: 100.0 * waking / real(cpus as u64),
         start_cpu_ms: (real(started.get()) - going_on * real(START.get())) / 1e6,
         peak_rss_bytes: sent.usage.peak_rss.get(),
     })
 }
 
+fn share(cpu: Nanos, span: Nanos) -> f64 {
+    real(cpu.get()) / real(span.get().max(1))
+}
+
+/// The share of a core that a thread takes which wakes up as often as the agent and only sends as much.
+fn only_waking(variant: Variant, cpus: usize, bytes: f64, span: Nanos) -> Result<f64, Failure> {
+    let every = if variant.is_watched { LIVE_BLOCK } else { Nanos::SECOND };
+    let samples = real(SAMPLES_A_SECOND * cpus as u64) * every.as_secs_f64();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some kB")]
+    let octets = (samples * bytes) as usize;
+    Ok(share(waking::cost(every, octets, span)?, span))
+}
+
 /// The row for people.
 pub(super) fn text(row: &AgentRow) -> String {
     let AgentRow { variant, cpu_percent_of_a_sampled_core, reach_cpu_percent, .. } = row;
+    let waking = row.waking_cpu_percent;
     format!(
         "agent, {variant}, all CPUs busy, drained, packed and sent: {cpu_percent_of_a_sampled_core:.4} % of a core \
-         for each that is sampled (aim {reach_cpu_percent} in a release build)\n"
+         for each that is sampled (aim {reach_cpu_percent} in a release build); {waking:.4} % for waking up as often \
+         and sending as many octets alone\n"
     )
 }
 

@@ -11,6 +11,7 @@ use std::process::{Command, ExitStatus};
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output;
+use meikyo_mpi::compiler;
 use serde::Serialize;
 
 /// Record what an MPI program sends and computes, for `fabric predict` to replay
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
     std::fs::create_dir_all(&args.out)
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", args.out.display())))?;
     let directory = args.out.canonicalize()?;
-    let mpicc = args.mpicc.clone().unwrap_or_else(|| recorder::compiler_of(&args.command[0]));
+    let mpicc = args.mpicc.clone().unwrap_or_else(|| compiler::of_command(&args.command[0]));
     // Built anew for each trace: it takes a second, and the MPI at hand may be another one.
     let built = tempfile::tempdir_in(&directory)?;
     let library = recorder::build(&mpicc, built.path())?;

@@ -26,6 +26,7 @@ mod lab_priming;
 mod limits;
 mod measure;
 mod measure_snmpd;
+mod mpirun;
 mod packaging;
 mod predict_lab;
 mod probe;

@@ -12,7 +12,6 @@ pub fn joined() -> Ranks {
 }
 
 /// Notes the ranks that this process has joined; those that it joined first count.
-#[cfg(feature = "mpi")]
 pub(super) fn join(ranks: Ranks) -> Ranks {
     *JOINED.get_or_init(|| ranks)
 }

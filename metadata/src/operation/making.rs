@@ -9,8 +9,7 @@ use crate::number::{InodeNumber, ServerId};
 use crate::operation::{Operation, State, Step, refusal};
 use crate::placement::ServerList;
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Making {
     key: Key,
     /// The server that keeps the new directory's name.
@@ -21,8 +20,7 @@ pub(super) struct Making {
 }
 
 /// What an answer is awaited for. Parts are named by their place in the list; part 0 is the home's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Stage {
     Looking,
     Beginning,

@@ -13,8 +13,7 @@ use crate::number::InodeNumber;
 use crate::operation::{Operation, State, Step, refusal};
 use crate::placement::ServerList;
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Reading {
     directory: InodeNumber,
     after: Option<Name>,

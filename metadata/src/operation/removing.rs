@@ -11,8 +11,7 @@ use crate::number::{InodeNumber, ServerId};
 use crate::operation::{Operation, State, Step, refusal};
 use crate::placement::ServerList;
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Removing {
     key: Key,
     /// The server that keeps the directory's name.
@@ -21,8 +20,7 @@ pub(super) struct Removing {
 }
 
 /// What an answer is awaited for.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Stage {
     Looking,
     Locating { number: InodeNumber },
@@ -33,8 +31,7 @@ enum Stage {
 }
 
 /// The part of the directory that is asked about, by its place in the list; part 0 is the home's.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Part {
     number: InodeNumber,
     servers: ServerList,

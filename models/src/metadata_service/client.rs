@@ -33,8 +33,7 @@ pub struct Client {
 fields!(Client { interface, calls, cache, work, done, refused, turned_away });
 
 /// An operation that waits for an answer.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct InFlight {
     operation: Operation,
     action: Action,

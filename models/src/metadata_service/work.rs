@@ -55,8 +55,7 @@ pub enum Directories {
 }
 
 /// A kind of operation, which has a series and a rate of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Action {
     Create,

@@ -44,8 +44,7 @@ struct Plan {
 }
 
 /// What customers and stations tell each other, and a station itself.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Job {
     /// A customer asks to be served, or a station says that it has.
     Travels(Message<(), ()>),

@@ -52,8 +52,7 @@ pub struct Station {
 fields!(Station { servers, coming, left });
 
 /// What happens at a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum QueueEvent {
     Arrival,

@@ -1,8 +1,6 @@
 //! Runs over 1 and 2 ranks of both MPI libraries give what one process gives.
 //!
-//! The program that the ranks run is the example `ranks`, built once with each library, since `mpicc`
-//! decides at build time which one is linked: with MPICH as everything else here that knows MPI, with
-//! Open MPI those crates once more, which another profile of theirs keeps apart in the same target folder.
+//! The program that the ranks run is the example `ranks`, the same with both.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::collections::BTreeMap;
@@ -12,35 +10,23 @@ use std::sync::{Mutex, PoisonError};
 
 use meikyo_sim::{Ranks, Scheduler};
 
-mod building;
 mod cases;
-
-use building::{QUICKLY, lacking};
 
 /// Nothing here takes a tenth of this: ranks that wait for each other for ever are found.
 const DEADLINE_S: &str = "300";
-
-/// Features of the system tests over ranks, in which every crate is compiled once for both.
-const WITH_MPI: &str = "meikyo-models/slow,meikyo-cli/mpi,meikyo-bench/mpi";
 
 /// One MPI library as Debian names its programs, and what its `mpirun` needs to be told here.
 struct Library {
     name: &'static str,
     packages: &'static str,
     arguments: &'static [&'static str],
-    /// What cargo is told of the profile that it is built by, which tells its crates from those with MPICH.
-    profile: &'static [&'static str],
 }
 
-const MPICH: Library =
-    Library { name: "mpich", packages: "mpich libmpich-dev", arguments: &[], profile: &[] };
+const MPICH: Library = Library { name: "mpich", packages: "mpich libmpich-dev", arguments: &[] };
 const OPEN_MPI: Library = Library {
     name: "openmpi",
     packages: "openmpi-bin libopenmpi-dev",
     arguments: &["--allow-run-as-root", "--oversubscribe"],
-    // Cargo builds the bindings apart where their profile differs, and with them what depends on them,
-    // but no crate that their build needs.
-    profile: &["--config", "profile.dev.package.mpi-sys.opt-level=2"],
 };
 
 #[test]
@@ -58,11 +44,12 @@ static TURN: Mutex<()> = Mutex::new(());
 
 fn check(library: &Library) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(lacking) = lacking(library.name, library.packages) {
-        meikyo_testing::lacking(&lacking);
+    if !library.is_there() {
+        let Library { name, packages, .. } = library;
+        meikyo_testing::lacking(&format!("no {name} here; `apt-get install {packages}`"));
         return;
     }
-    let program = library.build();
+    let program = built();
     let truth = truth();
     for count in [1, 2] {
         let output = library.run(count, &program, None);
@@ -119,32 +106,35 @@ fn same(library: &Library, count: usize, rank: usize, truth: &BTreeMap<String, (
     }
 }
 
-impl Library {
-    /// Builds the example; gives its path.
-    fn build(&self) -> PathBuf {
-        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let target = temporary.parent().expect("it lies in the target folder");
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-        let mut command = Command::new(cargo);
-        // What cargo says of this package must not reach the cargo that is started from here.
-        for (variable, _) in std::env::vars() {
-            if variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_") {
-                command.env_remove(variable);
-            }
+/// Has cargo build the example, unless it has done so with the tests; gives its path.
+fn built() -> PathBuf {
+    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let target = temporary.parent().expect("it lies in the target folder");
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    // What cargo says of this package must not reach the cargo that is started from here.
+    for (variable, _) in std::env::vars() {
+        if variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(variable);
         }
-        // Set for the test programs only: crates would be built anew with it.
-        command.env_remove("RUSTC_BOOTSTRAP");
-        command.args(["build", "--quiet", "--locked", "--workspace", "--features", WITH_MPI]);
-        command.args(["--example", "ranks"]).args(QUICKLY).args(self.profile);
-        let output = command
-            .arg("--target-dir")
-            .arg(target)
-            .env("MPICC", format!("mpicc.{}", self.name))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo can be run");
-        assert!(output.status.success(), "building with {}: {}", self.name, said(&output));
-        target.join("debug/examples/ranks")
+    }
+    // Set for the test programs only: crates would be built anew with it.
+    command.env_remove("RUSTC_BOOTSTRAP");
+    let workspace = ["build", "--quiet", "--locked", "--workspace", "--example", "ranks"];
+    command.args(workspace).args(["--features", "meikyo-models/slow", "--target-dir"]).arg(target);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let output = output.expect("cargo can be run");
+    assert!(output.status.success(), "{}", said(&output));
+    target.join("debug/examples/ranks")
+}
+
+impl Library {
+    /// Whether it can be called and run here.
+    fn is_there(&self) -> bool {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        [format!("mpicc.{}", self.name), format!("mpirun.{}", self.name)].iter().all(|program| {
+            std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+        })
     }
 
     /// Runs the program on `count` ranks, to the deadline at the latest (exit code 124 or 137).
@@ -161,6 +151,7 @@ impl Library {
             .arg(program)
             .arg(&directory)
             .args(what)
+            .env("XDG_CACHE_HOME", self.directory().join("cache"))
             .output()
             .expect("`timeout` can be run")
     }

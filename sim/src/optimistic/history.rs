@@ -17,16 +17,14 @@ pub(super) const NONE: u64 = u64::MAX;
 
 /// A message and which of its sender's attempts sent it: an event that is sent, rolled back and sent
 /// again has the same key both times, so that an anti-message needs the attempt to find its event.
-#[derive(Clone, Debug)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tagged<M> {
     pub(crate) attempt: u64,
     pub(crate) message: M,
 }
 
 /// An event that was sent, as its anti-message needs it.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Sent {
     /// When it happens, in ns.
     pub(crate) time: u64,

@@ -21,8 +21,7 @@ use crate::statistics::{Ledger, Origin, Output};
 use crate::withdrawn::Withdrawn;
 
 /// What optimistic workers send each other.
-#[derive(Debug)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Envelope<M> {
     /// An event to be handled at its destination.
     Event(Event<Tagged<M>>),

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use mpi::Threading;
-use mpi::environment::Universe;
-use mpi::topology::Communicator as _;
+use meikyo_mpi::{JoinError, World};
 
 use super::{Ranks, run};
 
@@ -17,18 +15,20 @@ const PANICKED: i32 = 101;
 /// waits for the other ranks to do so too; while the thread panics, it ends them instead, since they
 /// might wait for this one for ever.
 pub struct Membership {
-    universe: Universe,
+    world: World,
     ranks: Ranks,
 }
 
 impl Membership {
     /// Joins the other ranks. None if this process has done so before: that cannot be repeated.
-    pub fn begin() -> Option<Self> {
-        let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
-        let world = universe.world();
+    ///
+    /// # Errors
+    /// If the MPI at hand cannot be called, or is another one than that of `mpirun`.
+    pub fn begin() -> Result<Option<Self>, JoinError> {
+        let Some(world) = World::join()? else { return Ok(None) };
         let thread = Some(std::thread::current().id());
-        let ranks = Ranks { own: number(world.rank()), count: number(world.size()), thread };
-        Some(Self { universe, ranks })
+        let ranks = Ranks { own: world.own(), count: world.count(), thread };
+        Ok(Some(Self { world, ranks }))
     }
 
     /// The ranks that joined, for [`Options::ranks`](crate::Options::ranks).
@@ -51,14 +51,10 @@ impl Membership {
     }
 }
 
-fn number(rank: mpi::Rank) -> usize {
-    usize::try_from(rank).expect("MPI counts from 0")
-}
-
 impl Drop for Membership {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.universe.world().abort(PANICKED);
+            self.world.abort(PANICKED);
         }
     }
 }

@@ -9,6 +9,7 @@ use meikyo_undo::{Wire, read_value, write_value};
 use crate::conservative;
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, words_max};
+use crate::exchange::Transport;
 use crate::fault::RunError;
 use crate::optimistic;
 use crate::options::{Options, Scheduler};
@@ -93,18 +94,19 @@ pub(crate) fn run<L: Lp>(
 }
 
 /// Runs the part of this rank, if it has one, with `work`.
-fn run_own<L: Lp, T: Wire>(
-    setup: &Setup<'_>,
+fn run_own<'a, L: Lp, T: Wire + 'a>(
+    setup: &'a Setup<'a>,
     share: Option<Share<L>>,
-    observer: &mut dyn Observer,
-    work: impl FnOnce(Coordinator<'_, MpiExchange<T>>, Share<L>) -> PartResult<L>,
+    observer: &'a mut dyn Observer,
+    work: impl FnOnce(Coordinator<'a, Transport<'a, T>>, Share<L>) -> PartResult<L>,
 ) -> Option<PartResult<L>> {
     let ranks = setup.options.ranks;
     let parts = setup.partition.parts();
     // Also a rank without a part takes part in this.
     let exchange = MpiExchange::among(ranks, parts, words_max(parts));
     let observer: Option<&mut dyn Observer> = if ranks.is_first() { Some(observer) } else { None };
-    let coordinator = Coordinator::new(setup, ranks.own(), exchange?, observer, None);
+    let coordinator =
+        Coordinator::new(setup, ranks.own(), Transport::Ranks(exchange?), observer, None);
     Some(work(coordinator, share?))
 }
 

@@ -18,8 +18,7 @@ struct Duellist {
 }
 fields!(Duellist { digest });
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Duel {
     Step { left: u32, instants: u32 },
     Hit,

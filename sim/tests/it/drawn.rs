@@ -26,8 +26,7 @@ impl Dice {
 }
 
 /// Where an LP may send, and what it likes to do.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Habits {
     /// First LP, number of LPs and least delay of each linked group.
     links: Vec<(u32, u32, u64)>,
@@ -40,8 +39,7 @@ pub(crate) struct Habits {
 }
 
 /// An LP that uses every kind of field.
-#[derive(Clone, Debug, PartialEq, State)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, State, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Drawn {
     #[state(fixed)]
     habits: Habits,
@@ -136,8 +134,7 @@ impl Lp for Drawn {
 }
 
 /// The same LP, copied before every event instead of keeping a log.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Copied(pub(crate) Drawn);
 copied!(Copied);
 

@@ -12,8 +12,7 @@ struct Asker {
 }
 fields!(Asker { answers, time_outs });
 
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Event {
     Ask { left: u32 },
     Answer { left: u32 },

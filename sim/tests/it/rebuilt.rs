@@ -15,7 +15,7 @@ use meikyo_undo::{Cell, copied, fields};
 use meikyo_units::{Nanos, SimTime};
 
 /// How the order of a `HashMap` gets out.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Leak {
     Nothing,
     State,
@@ -25,7 +25,7 @@ enum Leak {
 }
 
 /// A directory whose entries are hashed with a key that each map draws for itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Directory {
     leak: Leak,
     entries: HashMap<u32, u32>,

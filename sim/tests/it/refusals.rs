@@ -145,15 +145,15 @@ fn incomplete_models_are_refused() {
 }
 
 /// An LP of a mebibyte: 4 PiB of them are more than addresses reach.
-#[derive(Clone, Debug, PartialEq)]
-struct Large([u64; 1 << 17]);
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Large([[[[u64; 4]; 32]; 32]; 32]);
 meikyo_undo::copied!(Large);
 
 impl Lp for Large {
     type Message = ();
 
     fn handle(&mut self, (): (), _context: &mut impl Context<()>) {
-        self.0[0] += 1;
+        self.0[0][0][0][0] += 1;
     }
 }
 
@@ -161,7 +161,7 @@ impl Lp for Large {
 fn lps_that_no_memory_can_hold_are_refused() {
     let mut model = Model::new(1);
     let giants = model.group("giants", u32::MAX);
-    model.fill(giants, |_| Large([0; 1 << 17]));
+    model.fill(giants, |_| Large([[[[0; 4]; 32]; 32]; 32]));
     let error = run(model, &Options::new(Scheduler::Auto, 2)).expect_err("it cannot be made");
     assert_eq!(
         error.to_string(),

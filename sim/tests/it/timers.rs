@@ -15,8 +15,7 @@ struct Asker {
     timed_out: Cell<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 enum Message {
     Answer(u64),
     TimeOut,

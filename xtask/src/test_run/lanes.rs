@@ -1,11 +1,11 @@
 //! Two lanes run at once. One has cargo build the test programs, and then check and document, one call after
 //! the other since cargo locks the target folder. The other runs meanwhile those programs that mostly wait,
 //! as soon as they are built: the lab's for kernels that boot, others for agents whose caches expire. Then
-//! both take the other programs from one queue, and each has a last thing to do: the page, which takes
-//! longer, is begun while some programs are left, so that both lanes end together.
+//! both take the other programs from one queue. The other lane ends with the page, which is begun while some
+//! programs are left for the first, so that both lanes end together.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, OnceLock, RwLock, mpsc};
+use std::sync::{Mutex, OnceLock, mpsc};
 
 use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
@@ -14,17 +14,17 @@ use crate::test_run::binaries::TestBinary;
 pub(crate) const LAB: [&str; 4] = ["--test", "labs", "--example", "roles"];
 /// Programs that mostly wait, and run nothing else that is built.
 const WAITING: [&str; 3] = ["meikyo-lab labs", "meikyo-lab meikyo_lab", "meikyo-snmp it"];
-/// The program whose tests have cargo build.
+/// The program whose tests ask cargo for something.
 const RANKS: &str = "meikyo-models ranks";
 /// Programs that take longest, the longest first: short ones fill what is left at the end.
 const LONG: [&str; 3] = ["meikyo-cli system", "meikyo-fabric it", "meikyo-server it"];
 
 /// Programs that are left to the other lane when the page is begun: short ones, which together take as long
-/// as the page takes longer than what that lane does last.
+/// as the page.
 pub(crate) const LEFT_WITH_PAGE: usize = 30;
 
 /// What is done beside test programs; each tells what it resulted in.
-pub(crate) struct Beside<Build, Cargo, Page, Replacing> {
+pub(crate) struct Beside<Build, Cargo, Page> {
     /// Has cargo build the test programs, and hands each over as soon as it is there, perhaps twice; whether
     /// all could be built.
     pub(crate) build: Build,
@@ -34,8 +34,6 @@ pub(crate) struct Beside<Build, Cargo, Page, Replacing> {
     pub(crate) page: Page,
     /// How many programs are left when the page is begun.
     pub(crate) left_with_page: usize,
-    /// Replaces what test programs run, but for those that mostly wait: none of the others may be left then.
-    pub(crate) replacing: Replacing,
 }
 
 /// Has all programs built and runs them by `run`, with what there is beside them; adds what they resulted in
@@ -43,22 +41,19 @@ pub(crate) struct Beside<Build, Cargo, Page, Replacing> {
 ///
 /// # Errors
 /// If one of them cannot be run.
-pub(crate) fn run<Build, Cargo, Page, Replacing>(
+pub(crate) fn run<Build, Cargo, Page>(
     run: impl Fn(&TestBinary) -> anyhow::Result<Tally> + Sync,
-    beside: Beside<Build, Cargo, Page, Replacing>,
+    beside: Beside<Build, Cargo, Page>,
     tally: &mut Tally,
 ) -> anyhow::Result<bool>
 where
     Build: FnOnce(&mut dyn FnMut(TestBinary)) -> anyhow::Result<bool>,
     Cargo: FnOnce(&mut Tally) -> anyhow::Result<()>,
     Page: FnOnce(&mut Tally) -> anyhow::Result<()> + Send,
-    Replacing: FnOnce(&mut Tally) -> anyhow::Result<()>,
 {
-    let Beside { build, by_cargo, page, left_with_page, replacing } = beside;
+    let Beside { build, by_cargo, page, left_with_page } = beside;
     // What is not run while it is built; nothing if it could not be built.
     let queue: OnceLock<Option<Mutex<VecDeque<TestBinary>>>> = OnceLock::new();
-    // Read-locked by who takes a program until it has ended.
-    let programs = RwLock::new(());
     let one = |binary: &TestBinary, tally: &mut Tally| -> anyhow::Result<()> {
         let of_binary = run(binary)?;
         println!("{}: {}", binary.name(), of_binary.counts());
@@ -72,8 +67,6 @@ where
                 return anyhow::Ok(());
             }
             let binary = queue.pop_front().expect("more are left");
-            // Who wants it for writing has found the queue empty: nobody waits here.
-            let _running = programs.read().expect("a lane does not panic");
             drop(queue);
             one(&binary, tally)?;
         }
@@ -111,9 +104,7 @@ where
             let mut tally = Tally::default();
             by_cargo(&mut tally)?;
             ranks.iter().try_for_each(|binary| one(binary, &mut tally))?;
-            rest(others, 0, &mut tally)?;
-            let _alone = programs.write().expect("a lane does not panic");
-            replacing(&mut tally).map(|()| Some(tally))
+            rest(others, 0, &mut tally).map(|()| Some(tally))
         };
         let with_cargo: anyhow::Result<Option<Tally>> = with_cargo();
         let with_page: anyhow::Result<Tally> = with_page.join().expect("a lane does not panic");
@@ -213,8 +204,6 @@ mod tests {
             match name.as_str() {
                 // The other lane takes all there is; this one comes when only the last still runs.
                 RANKS => notes.wait(LAST, PATIENCE),
-                // Time for what must not be done before this has ended.
-                LAST => notes.wait("replacing", Duration::from_millis(100)),
                 _ => {}
             }
             let mut tally = Tally::default();
@@ -226,17 +215,12 @@ mod tests {
             by_cargo: |_: &mut Tally| notes.note("cargo"),
             page: |_: &mut Tally| notes.note("page"),
             left_with_page: 0,
-            replacing: |_: &mut Tally| notes.note("replacing"),
         };
         let mut tally = Tally::default();
         assert!(run(one, beside, &mut tally).unwrap());
         let places = notes.places();
-        assert_eq!(places.len(), 2 * NAMES.len() + 3, "{places:?}");
+        assert_eq!(places.len(), 2 * NAMES.len() + 2, "{places:?}");
         assert!(places["cargo"] < places[RANKS], "{places:?}");
-        for (package, target) in NAMES.iter().filter(|(package, _)| *package != "meikyo-lab") {
-            let end = places[&format!("end of {package} {target}")];
-            assert!(end < places["replacing"], "{places:?}");
-        }
         assert_eq!(tally.counts(), "5 passed, 0 failed, 0 skipped");
     }
 
@@ -253,8 +237,8 @@ mod tests {
             later.into_iter().for_each(take);
             Ok(true)
         };
-        let (by_cargo, page, replacing) = (nothing, nothing, nothing);
-        let beside = Beside { build, by_cargo, page, left_with_page: 0, replacing };
+        let (by_cargo, page) = (nothing, nothing);
+        let beside = Beside { build, by_cargo, page, left_with_page: 0 };
         assert!(run(one, beside, &mut Tally::default()).unwrap());
         let places = notes.places();
         assert_eq!((places[LABS], places["the rest is built"]), (0, 1), "{places:?}");
@@ -273,31 +257,9 @@ mod tests {
             by_cargo: |_: &mut Tally| notes.note("cargo"),
             page: |_: &mut Tally| notes.note("page"),
             left_with_page: 0,
-            replacing: |_: &mut Tally| notes.note("replacing"),
         };
         assert!(!run(one, beside, &mut Tally::default()).unwrap());
         assert_eq!(notes.places().into_keys().collect::<Vec<_>>(), [LABS]);
-    }
-
-    #[test]
-    fn the_page_waits_for_no_program_that_is_replaced() {
-        let notes = Notes::default();
-        let one = |binary: &TestBinary| {
-            if binary.name() == LABS {
-                notes.wait("replacing", PATIENCE);
-            }
-            Ok(Tally::default())
-        };
-        let replacing = |_: &mut Tally| {
-            notes.note("replacing")?;
-            notes.wait("page", PATIENCE);
-            notes.note("replaced")
-        };
-        let page = |_: &mut Tally| notes.note("page");
-        let beside = Beside { build, by_cargo: nothing, page, left_with_page: 0, replacing };
-        run(one, beside, &mut Tally::default()).unwrap();
-        let places = notes.places();
-        assert!(places["page"] < places["replaced"], "{places:?}");
     }
 
     #[test]
@@ -314,10 +276,9 @@ mod tests {
             notes.note(&name).map(|()| Tally::default())
         };
         let page = |_: &mut Tally| notes.note("page");
-        let replacing = |_: &mut Tally| notes.note("replacing");
-        let beside = Beside { build, by_cargo: nothing, page, left_with_page: 1, replacing };
+        let beside = Beside { build, by_cargo: nothing, page, left_with_page: 1 };
         run(one, beside, &mut Tally::default()).unwrap();
-        assert_eq!(notes.places().len(), NAMES.len() + 2);
+        assert_eq!(notes.places().len(), NAMES.len() + 1);
     }
 
     #[test]
@@ -327,8 +288,8 @@ mod tests {
                 anyhow::ensure!((binary.package.as_str(), binary.target.as_str()) != wrong, "gone");
                 Ok(Tally::default())
             };
-            let (page, replacing) = (nothing, nothing);
-            let beside = Beside { build, by_cargo: nothing, page, left_with_page: 0, replacing };
+            let page = nothing;
+            let beside = Beside { build, by_cargo: nothing, page, left_with_page: 0 };
             let mut tally = Tally::default();
             assert!(run(one, beside, &mut tally).is_err(), "{wrong:?}");
         }

@@ -38,8 +38,7 @@ struct Rank {
 fields!(Rank { taken, begun, open, waits_since, waits_for, waits_for_one, done_at, done, spent });
 
 /// What the library of a host knows of a message to one of its ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Known {
     /// Its receiver waits for it, with this number of its messages.
     Asked(u64),
@@ -50,8 +49,7 @@ enum Known {
 }
 
 /// What a card has to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Outgoing {
     /// A message that is cut into frames as the card sends it, and what is left of it.
     Message { frame: Frame, left: u64 },
@@ -60,8 +58,7 @@ enum Outgoing {
 }
 
 /// A message that waits for its receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Offered {
     bytes: u64,
     /// Its number among those of its rank.

@@ -1,8 +1,18 @@
 //! What hosts and switches send each other, and themselves.
 
 /// A message between two ranks: those of the same ranks and tag are numbered in the order of sending.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub(super) struct Name {
     pub(super) to: u32,
     pub(super) from: u32,
@@ -11,8 +21,7 @@ pub(super) struct Name {
 }
 
 /// What a frame is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Kind {
     /// Data that nobody asked for.
     Eager,
@@ -29,8 +38,7 @@ pub(super) enum Kind {
 }
 
 /// A frame on its way. Of whom it is follows from where it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Frame {
     /// The hop that it is on, or that it takes next while it waits ([`Ways`](super::ways::Ways)).
     pub(super) hop: u32,
@@ -88,8 +96,7 @@ impl Frame {
 }
 
 /// What one end of a connection waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Awaited {
     /// Acknowledgements of what it sent.
     Acknowledgement,
@@ -98,8 +105,7 @@ pub(super) enum Awaited {
 }
 
 /// What a device is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Signal {
     /// A frame has arrived whole.
     Frame { frame: Frame },

@@ -43,8 +43,7 @@ pub(super) struct Output {
 fields!(Output { port, through, queue, octets });
 
 /// A frame that waits, before the hop that it takes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Waiting {
     frame: Frame,
     /// The input that it came by, and the input that it takes at whoever receives it.

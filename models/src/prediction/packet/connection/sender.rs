@@ -29,8 +29,7 @@ const TIME_OUTS_MAX: u32 = 15;
 const PROBE_NS: u64 = 8_000_000;
 
 /// A message of which not everything was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Unsent {
     tag: u32,
     number: u32,
@@ -39,8 +38,7 @@ struct Unsent {
 }
 
 /// A segment that is not acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "mpi", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Segment {
     tag: u32,
     number: u32,

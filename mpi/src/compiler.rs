@@ -1,0 +1,114 @@
+//! The compiler of the MPI at hand, and libraries that it makes.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The variable that names the compiler where several are installed.
+pub const CHOSEN_BY: &str = "MPICC";
+
+/// Debian's names of them.
+const MPICH: &str = "mpicc.mpich";
+const OPEN_MPI: &str = "mpicc.openmpi";
+
+/// Why a library could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The compiler could not be started.
+    #[error("cannot run `{}`: {source}", .compiler.display())]
+    NotThere {
+        /// The compiler.
+        compiler: PathBuf,
+        /// Why it could not be started.
+        source: std::io::Error,
+    },
+    /// The compiler refused.
+    #[error("`{}` fails:\n{said}", .compiler.display())]
+    Refused {
+        /// The compiler.
+        compiler: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// What it is built from or to cannot be written.
+    #[error("cannot write `{}`: {source}", .path.display())]
+    Unwritten {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// The compiler of the MPI that a command belongs to: where several are installed, its name says which.
+pub fn of_command(command: &OsStr) -> PathBuf {
+    let found = found(command);
+    let real = found.as_deref().and_then(|path| path.canonicalize().ok());
+    let name = |path: &Option<PathBuf>| {
+        let name = path.as_deref().and_then(Path::file_name);
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let names = name(&found) + " " + &name(&real);
+    let is_any = |words: &[&str]| words.iter().any(|word| names.contains(word));
+    let library = if is_any(&["mpich", "hydra"]) {
+        Some(MPICH)
+    } else if is_any(&["openmpi", "orte", "prte"]) {
+        Some(OPEN_MPI)
+    } else {
+        None
+    };
+    let beside = found.as_deref().and_then(Path::parent).map(|directory| directory.join("mpicc"));
+    let named = library.and_then(|name| self::found(OsStr::new(name)));
+    named.or_else(|| beside.filter(|path| path.exists())).unwrap_or_else(|| PathBuf::from("mpicc"))
+}
+
+/// The compiler of the MPI that has started this process: the one that [`CHOSEN_BY`] names, or what the
+/// environment tells.
+pub fn of_this_rank() -> PathBuf {
+    if let Some(chosen) = std::env::var_os(CHOSEN_BY).filter(|chosen| !chosen.is_empty()) {
+        return PathBuf::from(chosen);
+    }
+    let is_open_mpi = std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some();
+    let named = found(OsStr::new(if is_open_mpi { OPEN_MPI } else { MPICH }));
+    named.unwrap_or_else(|| PathBuf::from("mpicc"))
+}
+
+/// Where the shell would find a program.
+pub(crate) fn found(program: &OsStr) -> Option<PathBuf> {
+    if Path::new(program).components().count() > 1 {
+        return Some(PathBuf::from(program));
+    }
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|path| path.join(program)).find(|path| path.is_file())
+}
+
+/// Has `compiler` make the library `name` of `sources`, names and texts, the first of which includes the
+/// others; all lies in `directory` then. Gives the library's path.
+///
+/// # Errors
+/// If a source cannot be written, or the compiler is missing or refuses.
+#[expect(clippy::disallowed_methods, reason = "the compiler of the MPI at hand")]
+pub fn shared_library(
+    compiler: &Path,
+    sources: &[(&str, &str)],
+    directory: &Path,
+    name: &str,
+) -> Result<PathBuf, BuildError> {
+    for (name, text) in sources {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(|source| BuildError::Unwritten { path, source })?;
+    }
+    let library = directory.join(name);
+    let output = Command::new(compiler)
+        .args(["-O2", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-o"])
+        .arg(&library)
+        .args(sources.first().map(|(name, _)| directory.join(name)))
+        .args(["-lpthread", "-ldl"])
+        .output()
+        .map_err(|source| BuildError::NotThere { compiler: compiler.to_owned(), source })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(BuildError::Refused { compiler: compiler.to_owned(), said });
+    }
+    Ok(library)
+}

@@ -1,0 +1,69 @@
+//! The library of the ranks on disk: built once for each compiler, and kept with what users' programs keep.
+
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::compiler::{self, BuildError};
+use crate::loaded::Loaded;
+use crate::world::JoinError;
+
+const SOURCES: [(&str, &str); 1] = [("ranks.c", include_str!("ranks.c"))];
+
+/// Loads the library that `compiler` has made or makes.
+pub(crate) fn load(compiler: &Path) -> Result<Loaded, JoinError> {
+    let Some(directory) = directory() else {
+        let passing = temporary(&std::env::temp_dir())?;
+        return Loaded::open(&build(compiler, passing.path())?);
+    };
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
+        .map_err(|source| BuildError::Unwritten { path: directory.clone(), source })?;
+    let kept = directory.join(name(compiler));
+    // One that cannot be loaded any more was made for an MPI that is gone.
+    if is_ours(&kept)
+        && let Ok(loaded) = Loaded::open(&kept)
+    {
+        return Ok(loaded);
+    }
+    let passing = temporary(&directory)?;
+    let built = build(compiler, passing.path())?;
+    // Other ranks do the same at the same time; each finds a whole file there.
+    std::fs::rename(&built, &kept)
+        .map_err(|source| BuildError::Unwritten { path: kept.clone(), source })?;
+    Loaded::open(&kept)
+}
+
+fn build(compiler: &Path, directory: &Path) -> Result<PathBuf, BuildError> {
+    compiler::shared_library(compiler, &SOURCES, directory, "ranks.so")
+}
+
+fn temporary(within: &Path) -> Result<tempfile::TempDir, BuildError> {
+    let unwritten = |source| BuildError::Unwritten { path: within.to_owned(), source };
+    tempfile::Builder::new().prefix("meikyo-ranks-").tempdir_in(within).map_err(unwritten)
+}
+
+/// Where users' programs keep what they can make again (XDG base directories).
+fn directory() -> Option<PathBuf> {
+    let named =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+    Some(caches.join("meikyo"))
+}
+
+/// A name that another source or another compiler does not get, nor this one once it was replaced.
+fn name(compiler: &Path) -> String {
+    let path = compiler::found(compiler.as_os_str()).unwrap_or_else(|| compiler.to_owned());
+    let changed = path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let changed = changed.and_then(|changed| changed.duration_since(UNIX_EPOCH).ok());
+    let facts = format!("{SOURCES:?} {} {changed:?}", path.display());
+    format!("ranks-{:08x}.so", crc32fast::hash(facts.as_bytes()))
+}
+
+/// Whether nobody else can have written a file, whose code is about to be run.
+fn is_ours(path: &Path) -> bool {
+    let Ok(metadata) = path.metadata() else { return false };
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+}
