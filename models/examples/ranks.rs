@@ -14,13 +14,8 @@ fn main() -> ExitCode {
     let (Some(directory), what) = (arguments.next(), arguments.next()) else {
         return ExitCode::FAILURE;
     };
-    let membership = match Membership::begin() {
-        Ok(membership) => membership.expect("nobody joined before"),
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let membership = Membership::begin().expect("the MPI at hand can be called");
+    let membership = membership.expect("nobody joined before");
     let ranks = membership.ranks();
     let text = match what.as_deref() {
         None => everything(ranks),

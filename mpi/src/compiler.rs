@@ -4,41 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::failure::BuildError;
+
 /// The variable that names the compiler where several are installed.
 pub const CHOSEN_BY: &str = "MPICC";
 
 /// Debian's names of them.
 const MPICH: &str = "mpicc.mpich";
 const OPEN_MPI: &str = "mpicc.openmpi";
-
-/// Why a library could not be built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The compiler could not be started.
-    #[error("cannot run `{}`: {source}", .compiler.display())]
-    NotThere {
-        /// The compiler.
-        compiler: PathBuf,
-        /// Why it could not be started.
-        source: std::io::Error,
-    },
-    /// The compiler refused.
-    #[error("`{}` fails:\n{said}", .compiler.display())]
-    Refused {
-        /// The compiler.
-        compiler: PathBuf,
-        /// What it said.
-        said: String,
-    },
-    /// What it is built from or to cannot be written.
-    #[error("cannot write `{}`: {source}", .path.display())]
-    Unwritten {
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
 
 /// The compiler of the MPI that a command belongs to: where several are installed, its name says which.
 pub fn of_command(command: &OsStr) -> PathBuf {

@@ -4,9 +4,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::compiler::{self, BuildError};
+use crate::compiler;
+use crate::failure::{BuildError, JoinError};
 use crate::loaded::Loaded;
-use crate::world::JoinError;
 
 const SOURCES: [(&str, &str); 1] = [("ranks.c", include_str!("ranks.c"))];
 

@@ -6,9 +6,10 @@
 //! kept, and loads that ([`World::join`]). Where nobody calls `mpirun`, no MPI is needed.
 
 pub mod compiler;
+mod failure;
 mod kept;
 mod loaded;
 mod world;
 
-pub use compiler::BuildError;
-pub use world::{Communicator, JoinError, World};
+pub use failure::{BuildError, JoinError};
+pub use world::{Communicator, World};

@@ -5,19 +5,27 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::world::JoinError;
+use crate::failure::JoinError;
+
+type Join = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+type Leave = unsafe extern "C" fn();
+type Abort = unsafe extern "C" fn(c_int);
+type AmongFirst = unsafe extern "C" fn(c_int, *mut i64) -> c_int;
+type Free = unsafe extern "C" fn(i64);
+type AllGather = unsafe extern "C" fn(i64, *const u64, *mut u64, c_int);
+type Exchange =
+    unsafe extern "C" fn(i64, c_int, *const *const u8, *const u64, *const *mut u8, *const u64);
 
 /// What `ranks.c` holds, under the same names. It stays loaded until the process ends.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) join: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int,
-    pub(crate) leave: unsafe extern "C" fn(),
-    pub(crate) abort: unsafe extern "C" fn(c_int),
-    pub(crate) among_first: unsafe extern "C" fn(c_int, *mut i64) -> c_int,
-    pub(crate) free: unsafe extern "C" fn(i64),
-    pub(crate) all_gather: unsafe extern "C" fn(i64, *const u64, *mut u64, c_int),
-    pub(crate) exchange:
-        unsafe extern "C" fn(i64, c_int, *const *const u8, *const u64, *const *mut u8, *const u64),
+    pub(crate) join: Join,
+    pub(crate) leave: Leave,
+    pub(crate) abort: Abort,
+    pub(crate) among_first: AmongFirst,
+    pub(crate) free: Free,
+    pub(crate) all_gather: AllGather,
+    pub(crate) exchange: Exchange,
 }
 
 impl Loaded {
@@ -38,19 +46,19 @@ impl Loaded {
             if found.is_null() { Err(not_loaded()) } else { Ok(found) }
         };
         macro_rules! function {
-            ($name:literal) => {
+            ($name:literal: $type:ty) => {
                 // SAFETY: `ranks.c` declares it with these arguments, in the calling convention of C.
-                unsafe { std::mem::transmute::<*mut c_void, _>(function($name)?) }
+                unsafe { std::mem::transmute::<*mut c_void, $type>(function($name)?) }
             };
         }
         Ok(Self {
-            join: function!(c"meikyo_join"),
-            leave: function!(c"meikyo_leave"),
-            abort: function!(c"meikyo_abort"),
-            among_first: function!(c"meikyo_among_first"),
-            free: function!(c"meikyo_free"),
-            all_gather: function!(c"meikyo_all_gather"),
-            exchange: function!(c"meikyo_exchange"),
+            join: function!(c"meikyo_join": Join),
+            leave: function!(c"meikyo_leave": Leave),
+            abort: function!(c"meikyo_abort": Abort),
+            among_first: function!(c"meikyo_among_first": AmongFirst),
+            free: function!(c"meikyo_free": Free),
+            all_gather: function!(c"meikyo_all_gather": AllGather),
+            exchange: function!(c"meikyo_exchange": Exchange),
         })
     }
 }

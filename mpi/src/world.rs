@@ -2,44 +2,15 @@
 #![expect(unsafe_code, reason = "the library of the ranks is called")]
 
 use std::ffi::c_int;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::compiler::{self, BuildError};
+use crate::compiler;
+use crate::failure::JoinError;
 use crate::kept;
 use crate::loaded::Loaded;
 
 /// Loaded once in a process.
 static LOADED: OnceLock<Loaded> = OnceLock::new();
-
-/// Why a process could not join the ranks.
-#[derive(Debug, thiserror::Error)]
-pub enum JoinError {
-    /// The library of the ranks could not be built.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// It was built, and cannot be loaded.
-    #[error("cannot load `{}`: {said}", .path.display())]
-    NotLoaded {
-        /// The library.
-        path: PathBuf,
-        /// What the loader said.
-        said: String,
-    },
-    /// It belongs to another MPI than the `mpirun` that started this process.
-    #[error(
-        "`mpirun` started {started} processes, and the MPI of `{}` knows of {joined}",
-        .compiler.display()
-    )]
-    OtherMpi {
-        /// Its compiler.
-        compiler: PathBuf,
-        /// How many ranks the environment tells of.
-        started: usize,
-        /// How many MPI tells of.
-        joined: usize,
-    },
-}
 
 /// What this process is among all ranks, until it is dropped, which waits for the others to do so too.
 ///

@@ -11,7 +11,7 @@
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, NEVER, Report, Verdict};
 use crate::exchange::crew::Part;
-use crate::exchange::{Exchange, Outbox, Transport};
+use crate::exchange::{Exchange, Outbox};
 use crate::fault::{Fault, Problem};
 use crate::key::{Event, EventKey, LpId};
 use crate::outcome::{Ending, PartResult};
@@ -19,6 +19,7 @@ use crate::panics::{self, Handling};
 use crate::setup::Setup;
 use crate::share::{self, Share};
 use crate::threads::Scheme;
+use crate::transport::Transport;
 use crate::window::{self, Router, Window};
 
 /// The scheduler on threads.

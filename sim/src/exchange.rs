@@ -3,18 +3,14 @@
 //! Everything that parts agree on, they agree on by one operation, in which every part publishes a few
 //! words and hands over its mail, and goes on when all have done so. Threads do this in memory
 //! ([`shared_memory`]) and meet as a [`crew`]; MPI ranks do it by an `MPI_Allgather` and messages
-//! (`ranks::exchange`). The [`Exchange`] trait is all that the schedulers see of either, by way of a
-//! [`Transport`] that is one of the two, so that each scheduler is compiled once for a model. What the words
+//! (`ranks::exchange`). The [`Exchange`] trait is all that the schedulers see of either. What the words
 //! mean is the coordinator's business.
 
 pub(crate) mod barrier;
 pub(crate) mod crew;
 pub(crate) mod shared_memory;
 
-use meikyo_undo::Wire;
-
 use crate::exchange::shared_memory::Endpoint;
-use crate::ranks::exchange::MpiExchange;
 use crate::statistics::Line;
 
 /// One part's access to the collective exchange of a run.
@@ -118,68 +114,6 @@ impl<T> Exchange for Endpoint<'_, T, Line> {
 
     fn is_requested(&self) -> bool {
         Endpoint::is_requested(self)
-    }
-}
-
-/// How the parts of a run reach each other.
-pub(crate) enum Transport<'a, T> {
-    /// In memory.
-    Threads(Endpoint<'a, T, Line>),
-    /// By MPI.
-    Ranks(MpiExchange<T>),
-}
-
-impl<T: Wire> Exchange for Transport<'_, T> {
-    type Mail = T;
-
-    fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
-        match self {
-            Self::Threads(own) => Exchange::publish(own, words, mail, lines),
-            Self::Ranks(own) => own.publish(words, mail, lines),
-        }
-    }
-
-    #[inline]
-    fn word(&self, part: usize, at: usize) -> u64 {
-        match self {
-            Self::Threads(own) => own.word(part, at),
-            Self::Ranks(own) => own.word(part, at),
-        }
-    }
-
-    fn receive(&mut self, each: impl FnMut(T)) {
-        match self {
-            Self::Threads(own) => Exchange::receive(own, each),
-            Self::Ranks(own) => own.receive(each),
-        }
-    }
-
-    fn take_lines(&mut self, into: &mut Vec<Line>) {
-        match self {
-            Self::Threads(own) => own.take_lines(into),
-            Self::Ranks(own) => own.take_lines(into),
-        }
-    }
-
-    fn send_early(&mut self, mail: &mut [Vec<T>]) {
-        match self {
-            Self::Threads(own) => own.send_early(mail),
-            Self::Ranks(own) => own.send_early(mail),
-        }
-    }
-
-    fn request(&self) {
-        match self {
-            Self::Threads(own) => Exchange::request(own),
-            Self::Ranks(own) => own.request(),
-        }
-    }
-
-    fn is_requested(&self) -> bool {
-        match self {
-            Self::Threads(own) => Exchange::is_requested(own),
-            Self::Ranks(own) => own.is_requested(),
-        }
     }
 }
 

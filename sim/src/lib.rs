@@ -121,6 +121,7 @@ mod exchange;
 mod ranks;
 mod sync;
 mod threads;
+mod transport;
 
 pub use meikyo_undo as undo;
 

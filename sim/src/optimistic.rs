@@ -29,11 +29,12 @@ mod time_warp;
 use self::time_warp::TimeWarp;
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, NEVER, Report, Totals, Verdict};
+use crate::exchange::Exchange;
 use crate::exchange::crew::Part;
-use crate::exchange::{Exchange, Transport};
 use crate::outcome::{Effort, Ending, PartResult};
 use crate::share::Share;
 use crate::threads::Scheme;
+use crate::transport::Transport;
 
 pub(crate) use time_warp::Envelope;
 

@@ -9,7 +9,6 @@ use meikyo_undo::Wire;
 
 use crate::context::Lp;
 use crate::coordinator::{Alone, Coordinator, words_max};
-use crate::exchange::Transport;
 use crate::exchange::barrier::Patience;
 use crate::exchange::crew::{Crew, Part, Rest};
 use crate::exchange::shared_memory::SharedMemory;
@@ -17,6 +16,7 @@ use crate::outcome::PartResult;
 use crate::setup::Setup;
 use crate::share::Share;
 use crate::statistics::Observer;
+use crate::transport::Transport;
 
 /// How patient threads are that have a core each: some microseconds of looking, then some of giving
 /// way to others, before they sleep.

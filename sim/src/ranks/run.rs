@@ -9,7 +9,6 @@ use meikyo_undo::{Wire, read_value, write_value};
 use crate::conservative;
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, words_max};
-use crate::exchange::Transport;
 use crate::fault::RunError;
 use crate::optimistic;
 use crate::options::{Options, Scheduler};
@@ -23,6 +22,7 @@ use crate::rules::Rules;
 use crate::setup::Setup;
 use crate::share::Share;
 use crate::statistics::Observer;
+use crate::transport::Transport;
 
 /// The bit of a roll call's word by which a rank says that it begins a run; the other bits say which
 /// run that is. The word of a rank that leaves has this bit clear.
