@@ -5,6 +5,7 @@
 
 mod circles;
 mod dependencies;
+mod fuzz_lock;
 mod habits;
 mod layers;
 mod links;
@@ -60,6 +61,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<bool> {
     faults.extend(promises::check(&files));
     faults.extend(layers::check(&workspace, &files));
     faults.extend(dependencies::check(&workspace, &rules.deny));
+    let fuzz_lock = std::fs::read_to_string(root.join(fuzz_lock::LOCK))?;
+    faults.extend(fuzz_lock::check(&workspace, &fuzz_lock)?);
     faults.extend(rules.dead_exceptions(&files));
     eprintln!("tidy: {} files, {} faults", files.len(), faults.len());
     Ok(told(faults))

@@ -1,7 +1,9 @@
 //! `meikyo` over the ranks that `mpirun` starts, with both MPI libraries.
 #![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use std::path::Path;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -55,6 +57,14 @@ impl Mpi {
         command
     }
 
+    /// The library that the ranks have built, whoever of them did.
+    fn kept(&self) -> PathBuf {
+        let kept = self.home.path().join("meikyo").read_dir().unwrap();
+        let kept: Vec<_> = kept.map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        kept[0].clone()
+    }
+
     /// What two ranks print: one JSON document, from the first of them.
     #[track_caller]
     fn json(&self, arguments: &[&str]) -> Value {
@@ -104,8 +114,25 @@ fn two_ranks_simulate_what_one_process_does() {
                 assert_eq!(divided[key], truth[key], "{key}, {scheduler}, {}", mpi.name);
             }
         }
-        let kept: Vec<_> = mpi.home.path().join("meikyo").read_dir().unwrap().collect();
-        assert_eq!(kept.len(), 1, "built once and kept, whoever of six built it: {kept:?}");
+        mpi.kept();
+    }
+}
+
+#[test]
+fn a_library_that_is_damaged_or_that_others_can_write_is_built_anew() {
+    let file = example();
+    let small = ["simulate", &file, "--set", "servers=1", "--set", "clients=2"];
+    for mpi in libraries() {
+        mpi.json(&small);
+        let kept = mpi.kept();
+        let built = std::fs::read(&kept).unwrap();
+        std::fs::write(&kept, "no library").unwrap();
+        mpi.json(&small);
+        assert!(std::fs::read(mpi.kept()).unwrap() == built, "it was built anew");
+        // What others can write may have been written by them.
+        std::fs::set_permissions(&kept, Permissions::from_mode(0o777)).unwrap();
+        mpi.json(&small);
+        assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o022, 0);
     }
 }
 
