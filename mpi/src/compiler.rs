@@ -1,6 +1,6 @@
 //! The compiler of the MPI at hand, and libraries that it makes.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,12 +38,20 @@ pub fn of_command(command: &OsStr) -> PathBuf {
 /// The compiler of the MPI that has started this process: the one that [`CHOSEN_BY`] names, or what the
 /// environment tells.
 pub fn of_this_rank() -> PathBuf {
-    if let Some(chosen) = std::env::var_os(CHOSEN_BY).filter(|chosen| !chosen.is_empty()) {
+    if let Some(chosen) = chosen() {
         return PathBuf::from(chosen);
     }
-    let is_open_mpi = std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some();
-    let named = found(OsStr::new(if is_open_mpi { OPEN_MPI } else { MPICH }));
+    let named = found(OsStr::new(if is_of_open_mpi() { OPEN_MPI } else { MPICH }));
     named.unwrap_or_else(|| PathBuf::from("mpicc"))
+}
+
+pub(crate) fn chosen() -> Option<OsString> {
+    std::env::var_os(CHOSEN_BY).filter(|chosen| !chosen.is_empty())
+}
+
+/// Whether Open MPI has started this process; MPICH, its relatives and Slurm are not told apart.
+pub(crate) fn is_of_open_mpi() -> bool {
+    std::env::var_os("OMPI_COMM_WORLD_SIZE").is_some()
 }
 
 /// Where the shell would find a program.

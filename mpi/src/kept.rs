@@ -21,15 +21,20 @@ pub(crate) fn load(compiler: &Path) -> Result<Loaded, JoinError> {
         .mode(0o700)
         .create(&directory)
         .map_err(|source| BuildError::Unwritten { path: directory.clone(), source })?;
-    let kept = directory.join(name(compiler));
     // One that cannot be loaded any more was made for an MPI that is gone.
-    if is_ours(&kept)
-        && let Ok(loaded) = Loaded::open(&kept)
-    {
+    let mine = compiler::found(compiler.as_os_str()).map(|path| directory.join(name(&path)));
+    let candidates = match &mine {
+        Some(mine) => vec![mine.clone()],
+        None if compiler::chosen().is_none() => of_other_hosts(&directory),
+        None => Vec::new(),
+    };
+    let mut ours = candidates.iter().filter(|candidate| is_ours(candidate));
+    if let Some(loaded) = ours.find_map(|candidate| Loaded::open(candidate).ok()) {
         return Ok(loaded);
     }
     let passing = temporary(&directory)?;
     let built = build(compiler, passing.path())?;
+    let kept = mine.unwrap_or_else(|| directory.join(name(compiler)));
     // Other ranks do the same at the same time; each finds a whole file there.
     std::fs::rename(&built, &kept)
         .map_err(|source| BuildError::Unwritten { path: kept.clone(), source })?;
@@ -53,13 +58,32 @@ fn directory() -> Option<PathBuf> {
     Some(caches.join("meikyo"))
 }
 
-/// A name that another source or another compiler does not get, nor this one once it was replaced.
+/// What the names of all libraries begin with that are of this source and of the kind of MPI that started
+/// this process.
+fn beginning() -> String {
+    let source = crc32fast::hash(format!("{SOURCES:?}").as_bytes());
+    let kind = if compiler::is_of_open_mpi() { "openmpi" } else { "mpich" };
+    format!("ranks-{source:08x}-{kind}-")
+}
+
+/// A name that another compiler does not get, nor this one once it was replaced.
 fn name(compiler: &Path) -> String {
-    let path = compiler::found(compiler.as_os_str()).unwrap_or_else(|| compiler.to_owned());
-    let changed = path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let changed = compiler.metadata().and_then(|metadata| metadata.modified()).ok();
     let changed = changed.and_then(|changed| changed.duration_since(UNIX_EPOCH).ok());
-    let facts = format!("{SOURCES:?} {} {changed:?}", path.display());
-    format!("ranks-{:08x}.so", crc32fast::hash(facts.as_bytes()))
+    let facts = format!("{} {changed:?}", compiler.display());
+    format!("{}{:08x}.so", beginning(), crc32fast::hash(facts.as_bytes()))
+}
+
+/// What hosts with a compiler have built in the same home directory, the newest first.
+fn of_other_hosts(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let named =
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning()));
+    let mut found: Vec<_> = named
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    found.sort_unstable();
+    found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 /// Whether nobody else can have written a file, whose code is about to be run.

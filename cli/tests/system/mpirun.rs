@@ -44,11 +44,17 @@ impl Mpi {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command_of(&[env!("CARGO_BIN_EXE_meikyo")]);
+        command.args(arguments);
+        command
+    }
+
+    /// Two ranks of a program.
+    fn command_of(&self, program: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command
             .args(["--kill-after=10", DEADLINE_S, &format!("mpirun.{}", self.name), "-n", "2"])
-            .arg(env!("CARGO_BIN_EXE_meikyo"))
-            .args(arguments)
+            .args(program)
             .env("XDG_CACHE_HOME", self.home.path())
             // Open MPI refuses root and more ranks than cores unless it is told not to.
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -119,7 +125,7 @@ fn two_ranks_simulate_what_one_process_does() {
 }
 
 #[test]
-fn a_library_that_is_damaged_or_that_others_can_write_is_built_anew() {
+fn a_library_is_kept_and_built_anew_where_it_is_damaged_or_others_can_write_it() {
     let file = example();
     let small = ["simulate", &file, "--set", "servers=1", "--set", "clients=2"];
     for mpi in libraries() {
@@ -129,6 +135,9 @@ fn a_library_that_is_damaged_or_that_others_can_write_is_built_anew() {
         std::fs::write(&kept, "no library").unwrap();
         mpi.json(&small);
         assert!(std::fs::read(mpi.kept()).unwrap() == built, "it was built anew");
+        // A host without a compiler takes what another one has built.
+        let mut command = mpi.command_of(&["env", "PATH=/none", env!("CARGO_BIN_EXE_meikyo")]);
+        json(&command.args(small).arg("--json").output().unwrap());
         // What others can write may have been written by them.
         std::fs::set_permissions(&kept, Permissions::from_mode(0o777)).unwrap();
         mpi.json(&small);
