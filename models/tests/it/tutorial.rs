@@ -12,7 +12,7 @@ use meikyo_sim::prelude::*;
 fn essence(code: &str) -> Vec<String> {
     let kept = |line: &&str| {
         let line = line.trim();
-        let aside = ["//!", "#[expect(", "#[cfg_attr(feature"];
+        let aside = ["//!", "#[expect("];
         !line.is_empty() && !aside.iter().any(|start| line.starts_with(start))
     };
     code.lines().filter(kept).map(|line| line.replace("pub(crate) ", "")).collect()
