@@ -37,17 +37,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
         _ => anyhow::bail!("`./x test` takes one filter at most, a part of the tests' names"),
     };
     let page = web::build(root)?;
-    if filter.is_none() {
-        match &page {
-            Page::Lacking(what) => tally.lacking("web", what),
-            built => {
-                tally.check("web: types and build", *built == Page::Built);
-                tally.check("web: formatting and lints", web::lint(root)?);
-            }
-        }
-        tally.check("formatting", cargo(root, &["fmt", "--all", "--check"]).run()?);
-        tally.check("tidy", tidy::run(root)?);
-    }
     let interpreter = python::environment(root);
     tests(root, filter, &page, &interpreter, &mut tally)?;
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
@@ -55,6 +44,20 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     }
     println!("\nThe slowest tests, and the counts after {} s:\n{tally}", began.elapsed().as_secs());
     Ok(tally.failed() == 0)
+}
+
+/// What takes seconds: formatting, layers, and the page but for the browser.
+fn quick_checks(root: &Path, page: &Page, tally: &mut Tally) -> anyhow::Result<()> {
+    tally.check("formatting", cargo(root, &["fmt", "--all", "--check"]).run()?);
+    tally.check("tidy", tidy::run(root)?);
+    match page {
+        Page::Lacking(what) => tally.lacking("web", what),
+        built => {
+            tally.check("web: types and build", *built == Page::Built);
+            tally.check("web: formatting and lints", web::lint(root)?);
+        }
+    }
+    if *page == Page::Built { web::unit_tests(root, tally) } else { Ok(()) }
 }
 
 /// Lints, documentation, fuzz targets, licences: each counts once. They take minutes of compiling.
@@ -117,12 +120,15 @@ fn tests(
         lab.into_iter().for_each(&mut *take);
         binaries::build(root, &features, &[], take)
     };
+    let quick = |tally: &mut Tally| {
+        if filter.is_none() { quick_checks(root, built, tally) } else { Ok(()) }
+    };
     let page = |tally: &mut Tally| {
         if filter.is_none() && *built == Page::Built {
-            web::unit_tests(root, tally)?;
-            web::page_tests(root, tally)?;
+            web::page_tests(root, tally)
+        } else {
+            Ok(())
         }
-        Ok(())
     };
     let by_cargo = |tally: &mut Tally| {
         let mut arguments = vec!["test", "--workspace", "--doc", "--no-fail-fast", "--locked"];
@@ -136,7 +142,7 @@ fn tests(
     };
     let run = |binary: &TestBinary| binary.run(filter, &variables);
     let left_with_page = lanes::LEFT_WITH_PAGE;
-    let beside = Beside { build, by_cargo, page, left_with_page };
+    let beside = Beside { build, quick, by_cargo, page, left_with_page };
     let could_be_built = lanes::run(run, beside, tally)?;
     if !could_be_built {
         tally.check("the tests can be built", false);

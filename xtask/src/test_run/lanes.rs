@@ -1,6 +1,6 @@
 //! Two lanes run at once. One has cargo build the test programs, and then check and document, one call after
-//! the other since cargo locks the target folder. The other runs meanwhile those programs that mostly wait,
-//! as soon as they are built: the lab's for kernels that boot, others for agents whose caches expire. Then
+//! the other since cargo locks the target folder. The other does meanwhile what is quick, and runs those
+//! programs that mostly wait, as soon as they are built: the lab's for kernels that boot, others for agents whose caches expire. Then
 //! both take the other programs from one queue. The other lane ends with the page, which is begun while some
 //! programs are left for the first, so that both lanes end together.
 
@@ -24,10 +24,12 @@ const LONG: [&str; 3] = ["meikyo-cli system", "meikyo-fabric it", "meikyo-server
 pub(crate) const LEFT_WITH_PAGE: usize = 30;
 
 /// What is done beside test programs; each tells what it resulted in.
-pub(crate) struct Beside<Build, Cargo, Page> {
+pub(crate) struct Beside<Build, Quick, Cargo, Page> {
     /// Has cargo build the test programs, and hands each over as soon as it is there, perhaps twice; whether
     /// all could be built.
     pub(crate) build: Build,
+    /// What needs no program that is built, while none is there yet.
+    pub(crate) quick: Quick,
     /// Has cargo check and build, but nothing that a test program runs.
     pub(crate) by_cargo: Cargo,
     /// Disturbs no program, and is disturbed by none.
@@ -41,17 +43,18 @@ pub(crate) struct Beside<Build, Cargo, Page> {
 ///
 /// # Errors
 /// If one of them cannot be run.
-pub(crate) fn run<Build, Cargo, Page>(
+pub(crate) fn run<Build, Quick, Cargo, Page>(
     run: impl Fn(&TestBinary) -> anyhow::Result<Tally> + Sync,
-    beside: Beside<Build, Cargo, Page>,
+    beside: Beside<Build, Quick, Cargo, Page>,
     tally: &mut Tally,
 ) -> anyhow::Result<bool>
 where
     Build: FnOnce(&mut dyn FnMut(TestBinary)) -> anyhow::Result<bool>,
+    Quick: FnOnce(&mut Tally) -> anyhow::Result<()> + Send,
     Cargo: FnOnce(&mut Tally) -> anyhow::Result<()>,
     Page: FnOnce(&mut Tally) -> anyhow::Result<()> + Send,
 {
-    let Beside { build, by_cargo, page, left_with_page } = beside;
+    let Beside { build, quick, by_cargo, page, left_with_page } = beside;
     // What is not run while it is built; nothing if it could not be built.
     let queue: OnceLock<Option<Mutex<VecDeque<TestBinary>>>> = OnceLock::new();
     let one = |binary: &TestBinary, tally: &mut Tally| -> anyhow::Result<()> {
@@ -75,6 +78,7 @@ where
     let (with_page, with_cargo) = std::thread::scope(|scope| {
         let with_page = scope.spawn(|| {
             let mut tally = Tally::default();
+            quick(&mut tally)?;
             handed_over.into_iter().try_for_each(|binary| one(&binary, &mut tally))?;
             if let Some(queue) = queue.wait() {
                 rest(queue, left_with_page, &mut tally)?;
@@ -211,6 +215,7 @@ mod tests {
         };
         let beside = Beside {
             build,
+            quick: |_: &mut Tally| notes.note("quick"),
             by_cargo: |_: &mut Tally| notes.note("cargo"),
             page: |_: &mut Tally| notes.note("page"),
             left_with_page: 0,
@@ -218,7 +223,7 @@ mod tests {
         let mut tally = Tally::default();
         assert!(run(one, beside, &mut tally).unwrap());
         let places = notes.places();
-        assert_eq!(places.len(), 2 * NAMES.len() + 2, "{places:?}");
+        assert_eq!(places.len(), 2 * NAMES.len() + 3, "{places:?}");
         assert!(places["cargo"] < places[RANKS], "{places:?}");
         assert_eq!(tally.counts(), "5 passed, 0 failed, 0 skipped");
     }
@@ -237,7 +242,7 @@ mod tests {
             Ok(true)
         };
         let (by_cargo, page) = (nothing, nothing);
-        let beside = Beside { build, by_cargo, page, left_with_page: 0 };
+        let beside = Beside { build, quick: nothing, by_cargo, page, left_with_page: 0 };
         assert!(run(one, beside, &mut Tally::default()).unwrap());
         let places = notes.places();
         assert_eq!((places[LABS], places["the rest is built"]), (0, 1), "{places:?}");
@@ -253,6 +258,7 @@ mod tests {
         };
         let beside = Beside {
             build,
+            quick: nothing,
             by_cargo: |_: &mut Tally| notes.note("cargo"),
             page: |_: &mut Tally| notes.note("page"),
             left_with_page: 0,
@@ -275,7 +281,7 @@ mod tests {
             notes.note(&name).map(|()| Tally::default())
         };
         let page = |_: &mut Tally| notes.note("page");
-        let beside = Beside { build, by_cargo: nothing, page, left_with_page: 1 };
+        let beside = Beside { build, quick: nothing, by_cargo: nothing, page, left_with_page: 1 };
         run(one, beside, &mut Tally::default()).unwrap();
         assert_eq!(notes.places().len(), NAMES.len() + 1);
     }
@@ -288,7 +294,8 @@ mod tests {
                 Ok(Tally::default())
             };
             let page = nothing;
-            let beside = Beside { build, by_cargo: nothing, page, left_with_page: 0 };
+            let beside =
+                Beside { build, quick: nothing, by_cargo: nothing, page, left_with_page: 0 };
             let mut tally = Tally::default();
             assert!(run(one, beside, &mut tally).is_err(), "{wrong:?}");
         }
