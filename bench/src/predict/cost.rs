@@ -50,8 +50,10 @@ const HOSTS_OF_MANY: usize = 4;
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Traffic {
-    /// From each host to every other.
+    /// From each host to every other, all begun at once.
     AllToAll,
+    /// The same one after the other, to the next host first, as MPI libraries exchange messages of this size.
+    Pairwise,
     /// A long message from each host to the next one.
     Shift,
 }
@@ -93,7 +95,7 @@ pub(super) struct Costs {
     pub(super) threads: Threads,
 }
 
-/// Measures an all-to-all exchange of all hosts, without TCP and with, a shift, and the former on two threads.
+/// Measures all-to-all exchanges of all hosts, without TCP and with, a shift, and one of the former on two threads.
 pub(super) fn costs(wiring: &Wiring) -> Result<Costs, Failure> {
     progress("cost of a frame: PHOLD");
     let mut options = Options::new(Scheduler::Sequential, 1);
@@ -104,7 +106,13 @@ pub(super) fn costs(wiring: &Wiring) -> Result<Costs, Failure> {
     let phold_event_ns = used.as_secs_f64() * 1e9 / real(outcome.events.max(1));
     let (wiring, plan) = variant(wiring, &PlanOptions::new(None), "torus 4x2", 3)?;
     let network = Network::new(&wiring, &plan, rates(), 1);
-    let kinds = [(Traffic::AllToAll, false), (Traffic::AllToAll, true), (Traffic::Shift, false)];
+    let kinds = [
+        (Traffic::Pairwise, false),
+        (Traffic::Pairwise, true),
+        (Traffic::AllToAll, false),
+        (Traffic::AllToAll, true),
+        (Traffic::Shift, false),
+    ];
     let rows = kinds.into_iter().map(|kind| cost(&network, kind, phold_event_ns));
     Ok(Costs { rows: rows.collect::<Result<_, _>>()?, threads: threads()? })
 }
@@ -140,12 +148,22 @@ fn program(hosts: usize, traffic: Traffic) -> Result<RankProgram, Failure> {
     let script = |own: u32| {
         let mut steps = Steps::of(own);
         let (most, bytes) = match traffic {
-            Traffic::AllToAll => (ranks, BYTES),
+            Traffic::AllToAll | Traffic::Pairwise => (ranks, BYTES),
             Traffic::Shift => (2, BYTES_SHIFTED),
         };
-        (1..most).for_each(|by| steps.receive((own + ranks - by) % ranks, 0));
-        (1..most).for_each(|by| steps.send((own + by) % ranks, 0, bytes));
-        steps.wait("exchange");
+        let receive = |steps: &mut Steps, by| steps.receive((own + ranks - by) % ranks, 0);
+        let send = |steps: &mut Steps, by| steps.send((own + by) % ranks, 0, bytes);
+        if traffic == Traffic::Pairwise {
+            for by in 1..most {
+                receive(&mut steps, by);
+                send(&mut steps, by);
+                steps.wait("exchange");
+            }
+        } else {
+            (1..most).for_each(|by| receive(&mut steps, by));
+            (1..most).for_each(|by| send(&mut steps, by));
+            steps.wait("exchange");
+        }
         let mut script = Script::default();
         script.repeat(1, steps.finish());
         script
@@ -171,7 +189,8 @@ fn cost(
     let hop_ns = used.as_secs_f64() * 1e9 / real(run.hops.max(1));
     Ok(Cost {
         traffic: match traffic {
-            Traffic::AllToAll => "all-to-all, 64 KiB",
+            Traffic::AllToAll => "all-to-all, 64 KiB, at once",
+            Traffic::Pairwise => "all-to-all, 64 KiB, pairwise",
             Traffic::Shift => "shift, 13.8 MiB",
         },
         tcp,
@@ -194,7 +213,7 @@ fn verify(
 ) -> Result<(), Failure> {
     let hosts = network.hosts();
     let wanted = match traffic {
-        Traffic::AllToAll => BYTES * (u64::try_from(hosts)? - 1),
+        Traffic::AllToAll | Traffic::Pairwise => BYTES * (u64::try_from(hosts)? - 1),
         Traffic::Shift => BYTES_SHIFTED,
     };
     let mut got = vec![0; hosts];
