@@ -28,6 +28,7 @@ pub mod packet;
 mod placement;
 mod program;
 mod ranks;
+mod routes;
 mod sharing;
 pub mod trace;
 mod variants;
