@@ -47,7 +47,7 @@ pub use course::Courses;
 pub use input::{Input, Method, Program, Replay, Settings, Skeleton};
 pub use network::{Lane, LaneEnd, LanePlace, Network, Rates};
 pub use placement::{Deal, Placement, TooManyRanks};
-pub use program::{Actor, Heard, Message, Messaging, Step, Stream};
+pub use program::{Actor, Heard, LookAgain, Message, Messaging, Step, Stream};
 pub use ranks::{Op, RankActor, RankProgram, Script, Steps, connection};
 pub use sharing::Congestion;
 pub use variants::{TopologyKind, VariantError, variant};
