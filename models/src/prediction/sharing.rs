@@ -11,7 +11,7 @@
 //! - **Full lanes** with that many streams carry a share of their rate only.
 //!
 //! Who is on which lane is kept from one solution to the next. A solution is linear in the streams' lanes, and in an eighth of
-//! all lanes times the number of different rates. It follows from the streams and the order in which they began, whatever
+//! the used lanes times the number of different rates. It follows from the streams and the order in which they began, whatever
 //! was there before.
 
 use meikyo_units::Bytes;
@@ -42,61 +42,29 @@ const SPARE_LEAST: f64 = 1e-9;
 /// So many levels are looked at together.
 const GROUP: usize = 8;
 
-/// A lane and who is on it.
-#[derive(Debug, Clone)]
+/// A lane, and what of it is left while rates rise.
+#[derive(Debug, Clone, Default)]
 struct Lane {
-    capacity: f64,
-    /// Whether it has a queue in a switch.
-    congests: bool,
     /// Its streams in the order in which they began.
     streams: Vec<usize>,
     /// Where it comes among lanes that are full at once: by the number of its first stream, then along the way of that.
     turn: u64,
-    /// Whether it limits streams.
-    full: bool,
-}
-
-/// What of a lane is left while rates rise.
-#[derive(Debug, Clone, Copy)]
-struct Rest {
+    /// Where it is among those that are used.
+    place: usize,
     /// What the stopped streams leave of its rate.
     left: f64,
     /// How many of its streams are not stopped.
-    open: u32,
+    open: f64,
+    /// Whether it limits streams.
+    full: bool,
     /// Whether any of its streams has stopped since its level was worked out.
     changed: bool,
 }
 
-impl Rest {
-    /// The rate at which the lane is full.
-    fn level(self) -> f64 {
-        if self.open > 0 { self.left.max(0.0) / f64::from(self.open) } else { f64::INFINITY }
-    }
-}
-
-/// The rests of all lanes.
-#[derive(Debug, Clone)]
-struct Rests {
-    each: Vec<Rest>,
-    /// The level of each lane, and the least of each group of them.
-    levels: Vec<[f64; GROUP]>,
-    leasts: Vec<f64>,
-}
-
-impl Rests {
-    fn new(capacities: &[f64]) -> Self {
-        let groups = capacities.len().div_ceil(GROUP);
-        Self {
-            each: capacities.iter().map(|&left| Rest { left, open: 0, changed: false }).collect(),
-            levels: vec![[f64::INFINITY; GROUP]; groups],
-            leasts: vec![f64::INFINITY; groups],
-        }
-    }
-
-    fn set_level(&mut self, lane: usize) {
-        let group = lane / GROUP;
-        self.levels[group][lane % GROUP] = self.each[lane].level();
-        self.leasts[group] = least_of(&self.levels[group]);
+impl Lane {
+    /// The rate at which it is full.
+    fn level(&self) -> f64 {
+        if self.open > 0.0 { self.left.max(0.0) / self.open } else { f64::INFINITY }
     }
 }
 
@@ -115,45 +83,39 @@ struct Sharer {
 #[derive(Debug)]
 pub(crate) struct Sharing {
     congestion: Congestion,
+    /// Of each lane whether it has a queue in a switch.
+    congests: Vec<bool>,
     lanes: Vec<Lane>,
-    /// What is left before any rate rises, and while they do.
-    first: Rests,
-    rests: Rests,
+    /// The lanes that have streams.
+    used: Vec<usize>,
+    /// For each of these the rate at which it is full, and the least of each group of them.
+    levels: Vec<[f64; GROUP]>,
+    leasts: Vec<f64>,
     sharers: Vec<Sharer>,
     /// For each stream its rate; 0 where there is none.
     rates: Vec<f64>,
     /// All streams in the order in which they began.
     order: Vec<usize>,
     begun: u64,
-    /// The lanes that are full at the present level by their turns, all that were so far, and those that have changed.
-    filling: Vec<(u64, usize)>,
-    full: Vec<usize>,
+    /// The lanes that are full at the present level by their turns, and those that have changed by it.
+    full: Vec<(u64, usize)>,
     changed: Vec<usize>,
 }
 
 impl Sharing {
-    /// No stream on any lane; of each lane its rate, and whether it has a queue in a switch.
-    pub(crate) fn new(lanes: impl Iterator<Item = (f64, bool)>, congestion: Congestion) -> Self {
-        let lane = |(capacity, congests)| Lane {
-            capacity,
-            congests,
-            streams: Vec::new(),
-            turn: 0,
-            full: false,
-        };
-        let lanes: Vec<Lane> = lanes.map(lane).collect();
-        let capacities: Vec<f64> = lanes.iter().map(|lane| lane.capacity).collect();
-        let rests = Rests::new(&capacities);
+    /// No stream on any lane; `congests` says of each lane whether it has a queue in a switch.
+    pub(crate) fn new(congests: Vec<bool>, congestion: Congestion) -> Self {
         Self {
             congestion,
-            lanes,
-            first: rests.clone(),
-            rests,
+            lanes: vec![Lane::default(); congests.len()],
+            congests,
+            used: Vec::new(),
+            levels: Vec::new(),
+            leasts: Vec::new(),
             sharers: Vec::new(),
             rates: Vec::new(),
             order: Vec::new(),
             begun: 0,
-            filling: Vec::new(),
             full: Vec::new(),
             changed: Vec::new(),
         }
@@ -169,9 +131,10 @@ impl Sharing {
             let own = &mut self.lanes[lane];
             if own.streams.is_empty() {
                 own.turn = turn(self.begun, step);
+                own.place = self.used.len();
+                self.used.push(lane);
             }
             own.streams.push(stream);
-            self.count(lane);
         }
         let sharer = &mut self.sharers[stream];
         sharer.number = self.begun;
@@ -183,47 +146,34 @@ impl Sharing {
 
     /// Takes streams off their lanes.
     pub(crate) fn remove(&mut self, streams: &[usize]) {
+        let sharers = &self.sharers;
         for &stream in streams {
             self.rates[stream] = f64::NAN;
-            let way = std::mem::take(&mut self.sharers[stream].way);
-            for &lane in &way {
-                self.take_off(stream, lane);
+            let number = sharers[stream].number;
+            for &lane in &sharers[stream].way {
+                let own = &mut self.lanes[lane];
+                let at = own.streams.binary_search_by_key(&number, |other| sharers[*other].number);
+                let at = at.expect("it is on its lanes");
+                own.streams.remove(at);
+                if let (0, Some(&first)) = (at, own.streams.first()) {
+                    let Sharer { number, way, .. } = &sharers[first];
+                    let step = way.iter().position(|other| *other == lane);
+                    own.turn = turn(*number, step.expect("it is on its way"));
+                }
+                if own.streams.is_empty() {
+                    let place = own.place;
+                    self.used.swap_remove(place);
+                    if let Some(&moved) = self.used.get(place) {
+                        self.lanes[moved].place = place;
+                    }
+                }
             }
-            self.sharers[stream].way = way;
         }
         let rates = &self.rates;
         self.order.retain(|stream| !rates[*stream].is_nan());
         for &stream in streams {
             self.rates[stream] = 0.0;
         }
-    }
-
-    fn take_off(&mut self, stream: usize, lane: usize) {
-        let (own, sharers) = (&mut self.lanes[lane], &self.sharers);
-        let number = sharers[stream].number;
-        let at = own.streams.binary_search_by_key(&number, |other| sharers[*other].number);
-        let at = at.expect("it is on its lanes");
-        own.streams.remove(at);
-        if let (0, Some(&first)) = (at, own.streams.first()) {
-            let Sharer { number, way, .. } = &sharers[first];
-            let step = way.iter().position(|other| *other == lane);
-            own.turn = turn(*number, step.expect("it is on its way"));
-        }
-        self.count(lane);
-    }
-
-    /// Works out what is left of a lane before any rate rises.
-    fn count(&mut self, lane: usize) {
-        let own = &self.lanes[lane];
-        let open = u32::try_from(own.streams.len()).expect("streams are fewer than 2^32");
-        let left = self.shared(lane, own.capacity);
-        self.first.each[lane] = Rest { left, open, changed: false };
-        self.first.set_level(lane);
-    }
-
-    /// What a lane carries of some rate.
-    fn shared(&self, lane: usize, rate: f64) -> f64 {
-        if self.is_full_of_windows(lane) { rate * self.congestion.full_share } else { rate }
     }
 
     /// All streams in the order in which they began.
@@ -246,67 +196,72 @@ impl Sharing {
         self.sharers[stream].limit
     }
 
-    /// Whether all rates stay what they were found to be if a lane has only so much.
-    pub(crate) fn spares(&self, lane: usize, capacity: f64) -> bool {
+    /// Whether all rates stay what they were found to be if a lane with this rate loses so much of it.
+    pub(crate) fn spares(&self, lane: usize, capacity: f64, loss: f64) -> bool {
         let own = &self.lanes[lane];
-        let spare = self.rests.each[lane].left - (own.capacity - capacity);
         // Whoever limits has a lower level all the time than a lane of which something is left in the end.
-        own.streams.is_empty() || (!own.full && spare > SPARE_LEAST * own.capacity)
+        own.streams.is_empty() || (!own.full && own.left - loss > SPARE_LEAST * capacity)
     }
 
-    /// Gives each stream its rate. The lanes in `less` have only that much of theirs.
-    pub(crate) fn solve(&mut self, less: impl Iterator<Item = (usize, f64)>) {
-        self.rests.each.copy_from_slice(&self.first.each);
-        self.rests.levels.copy_from_slice(&self.first.levels);
-        self.rests.leasts.copy_from_slice(&self.first.leasts);
-        for (lane, capacity) in less {
-            self.rests.each[lane].left = self.shared(lane, capacity);
-            self.rests.set_level(lane);
+    /// Gives each stream its rate; a lane's is in `capacities`.
+    pub(crate) fn solve(&mut self, capacities: &[f64]) {
+        let Congestion { full_share, .. } = self.congestion;
+        self.levels.clear();
+        self.levels.resize(self.used.len().div_ceil(GROUP), [f64::INFINITY; GROUP]);
+        for (place, &lane) in self.used.iter().enumerate() {
+            let many = self.is_full_of_windows(lane);
+            let own = &mut self.lanes[lane];
+            own.left = capacities[lane];
+            if many {
+                own.left *= full_share;
+            }
+            own.open = real(own.streams.len());
+            own.full = false;
+            self.levels[place / GROUP][place % GROUP] = own.level();
         }
-        for lane in self.full.drain(..) {
-            self.lanes[lane].full = false;
-        }
+        self.leasts.clear();
+        self.leasts.extend(self.levels.iter().map(least_of));
         for &stream in &self.order {
             self.rates[stream] = f64::NAN;
         }
         while let Some(level) = self.next_level() {
-            for at in 0..self.filling.len() {
-                self.fill(self.filling[at].1, level);
+            for at in 0..self.full.len() {
+                self.fill(self.full[at].1, level);
             }
             for lane in self.changed.drain(..) {
-                self.rests.each[lane].changed = false;
-                self.rests.set_level(lane);
+                let own = &mut self.lanes[lane];
+                own.changed = false;
+                let group = own.place / GROUP;
+                self.levels[group][own.place % GROUP] = own.level();
+                self.leasts[group] = least_of(&self.levels[group]);
             }
         }
     }
 
     /// Whether more streams want a lane of a switch than its queue has room for.
     fn is_full_of_windows(&self, lane: usize) -> bool {
-        let own = &self.lanes[lane];
-        own.congests && own.streams.len() > self.congestion.streams_max
+        self.congests[lane] && self.lanes[lane].streams.len() > self.congestion.streams_max
     }
 
-    /// The rate at which the next lanes are full, which are put into `filling`; `None` if all streams are stopped.
+    /// The rate at which the next lanes are full, which are put into `full`; `None` if all streams are stopped.
     fn next_level(&mut self) -> Option<f64> {
         // Lanes whose levels differ by rounding only are one level.
         const SAME: f64 = 1.0 + 1e-12;
-        let Rests { levels, leasts, .. } = &self.rests;
-        let level = least(leasts);
+        let level = least(&self.leasts);
         if level.is_infinite() {
             return None;
         }
-        self.filling.clear();
+        self.full.clear();
         let most = level * SAME;
-        for (group, _) in leasts.iter().enumerate().filter(|(_, least)| **least <= most) {
-            for (at, _) in levels[group].iter().enumerate().filter(|(_, own)| **own <= most) {
-                let lane = group * GROUP + at;
+        for (group, _) in self.leasts.iter().enumerate().filter(|(_, least)| **least <= most) {
+            for (at, _) in self.levels[group].iter().enumerate().filter(|(_, own)| **own <= most) {
+                let lane = self.used[group * GROUP + at];
                 let own = &mut self.lanes[lane];
                 own.full = true;
-                self.full.push(lane);
-                self.filling.push((own.turn, lane));
+                self.full.push((own.turn, lane));
             }
         }
-        self.filling.sort_unstable();
+        self.full.sort_unstable();
         Some(level)
     }
 
@@ -336,10 +291,11 @@ impl Sharing {
         let sharer = &mut self.sharers[stream];
         sharer.limit = limit;
         for &lane in &sharer.way {
-            let rest = &mut self.rests.each[lane];
-            rest.left -= level;
-            rest.open -= 1;
-            if !std::mem::replace(&mut rest.changed, true) {
+            let own = &mut self.lanes[lane];
+            own.left -= level;
+            own.open -= 1.0;
+            if !own.changed {
+                own.changed = true;
                 self.changed.push(lane);
             }
         }
@@ -381,6 +337,10 @@ fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
+fn real(count: usize) -> f64 {
+    crate::completions::count_f64(u64::try_from(count).expect("a count fits in 64 bits"))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -390,9 +350,9 @@ mod tests {
     type Way = Vec<usize>;
 
     fn shared(capacities: &[f64], ways: &[Way], congestion: Congestion) -> Sharing {
-        let mut sharing = Sharing::new(capacities.iter().map(|rate| (*rate, true)), congestion);
+        let mut sharing = Sharing::new(vec![true; capacities.len()], congestion);
         ways.iter().enumerate().for_each(|(stream, way)| sharing.add(stream, way));
-        sharing.solve(std::iter::empty());
+        sharing.solve(capacities);
         sharing
     }
 
@@ -431,8 +391,7 @@ mod tests {
                 let streams: Vec<usize> = (0..ways.len()).filter(on).collect();
                 let raised = streams.iter().filter(|&&stream| fixed[stream].is_none()).count();
                 let taken: f64 = streams.iter().filter_map(|&stream| fixed[stream]).sum();
-                (raised > 0)
-                    .then(|| (capacities[lane] - taken) / f64::from(u32::try_from(raised).unwrap()))
+                (raised > 0).then(|| (capacities[lane] - taken) / real(raised))
             })
             .fold(f64::INFINITY, f64::min)
     }
@@ -477,7 +436,7 @@ mod tests {
             // Those that come take the numbers of those that went.
             let numbers: Vec<usize> = gone.into_iter().chain(ways.len()..).take(back.len()).collect();
             numbers.iter().zip(&back).for_each(|(number, way)| sharing.add(*number, way));
-            sharing.solve(std::iter::empty());
+            sharing.solve(&capacities);
             let fresh: Vec<Way> = stay.iter().map(|at| ways[*at].clone()).chain(back).collect();
             let streams = [stay, numbers].concat();
             prop_assert_eq!(sharing.order(), &streams[..]);
@@ -496,10 +455,12 @@ mod tests {
             let mut sharing = shared(&capacities, &ways, congestion);
             let streams: Vec<usize> = (0..ways.len()).collect();
             let before = told(&sharing, &streams);
-            let less = (0..6).map(|lane| (lane, capacities[lane] - losses[lane]));
-            let less: Vec<(usize, f64)> =
-                less.filter(|(lane, left)| sharing.spares(*lane, *left)).collect();
-            sharing.solve(less.into_iter());
+            let less = (0..6).map(|lane| {
+                let spared = sharing.spares(lane, capacities[lane], losses[lane]);
+                capacities[lane] - if spared { losses[lane] } else { 0.0 }
+            });
+            let less: Vec<f64> = less.collect();
+            sharing.solve(&less);
             prop_assert_eq!(told(&sharing, &streams), before);
         }
 
@@ -519,9 +480,9 @@ mod tests {
     fn a_lane_spares_what_nobody_could_take() {
         // Lane 0 limits both streams; lane 1 has one of them.
         let sharing = shared(&[8.0, 6.0, 5.0], &[vec![0, 1], vec![0]], Congestion::NONE);
-        assert!(!sharing.spares(0, 8.0));
-        assert!(sharing.spares(1, 4.1) && !sharing.spares(1, 4.0));
-        assert!(sharing.spares(2, 0.0));
+        assert!(!sharing.spares(0, 8.0, 0.0));
+        assert!(sharing.spares(1, 6.0, 1.9) && !sharing.spares(1, 6.0, 2.0));
+        assert!(sharing.spares(2, 5.0, 5.0));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl<'a> Streams<'a> {
             under_way: Vec::new(),
             carried: vec![Bytes::default(); lanes.len()],
             courses: courses.then(|| vec![Course::default(); lanes.len()]),
-            sharing: Sharing::new(whole.iter().copied().zip(congests.iter().copied()), congestion),
+            sharing: Sharing::new(congests.clone(), congestion),
             congests,
             window_s: whole.iter().map(|capacity| window / capacity).collect(),
             windows_s: whole.iter().map(|capacity| windows / capacity).collect(),
@@ -221,10 +221,10 @@ impl<'a> Streams<'a> {
 
     fn solve(&mut self, now: u64) {
         self.advance(now);
-        self.sharing.solve(std::iter::empty());
+        self.capacities.restore();
+        self.sharing.solve(&self.capacities.left);
         if self.capacities.acknowledged_share > 0.0 && self.take_acknowledgements() {
-            let Capacities { left, taken, .. } = &self.capacities;
-            self.sharing.solve(taken.iter().map(|&lane| (lane, left[lane])));
+            self.sharing.solve(&self.capacities.left);
         }
         self.queue();
         let rates = self.sharing.rates();
@@ -285,7 +285,6 @@ impl<'a> Streams<'a> {
     /// Where data go in the other direction of the same connection, these carry the acknowledgements. Rates
     /// become lower by that, so that acknowledgements need less: a share of a share, which is left out.
     fn take_acknowledgements(&mut self) -> bool {
-        self.capacities.restore();
         for &own in self.sharing.order() {
             let Some(back) = self.active[own].back.filter(|back| self.under_way[*back] == 0) else {
                 continue;
@@ -293,8 +292,10 @@ impl<'a> Streams<'a> {
             let loss = self.sharing.rates()[own] * self.capacities.acknowledged_share;
             self.capacities.take(self.routes.way(back), loss);
         }
-        let Capacities { left, taken, .. } = &self.capacities;
-        !taken.iter().all(|&lane| self.sharing.spares(lane, left[lane]))
+        let Capacities { whole, left, taken, .. } = &self.capacities;
+        let spares =
+            |&lane: &usize| self.sharing.spares(lane, whole[lane], whole[lane] - left[lane]);
+        !taken.iter().all(spares)
     }
 
     /// Takes from every stream what has gone since the last time.
