@@ -21,6 +21,7 @@ use meikyo_models::prediction::{self, Prediction, Program, Settings, Skeleton, v
 use serde::Serialize;
 
 use crate::machine::Machine;
+use crate::placement::own_usage;
 use crate::progress;
 use crate::statistics::Observations;
 use compared::{Compared, named};
@@ -83,16 +84,49 @@ struct Row {
     predicted_seeds_max: f64,
 }
 
+/// All rows of HPL, and what it took to predict them.
 #[derive(Debug, Serialize)]
-struct Report {
-    schema: &'static str,
-    machine: Machine,
+struct Linpack {
     fitted_values: usize,
     mflop_per_s: u64,
     error_median: f64,
     error_max: f64,
     order_right: bool,
     rows: Vec<Row>,
+    /// What all rows took with their first seeds, and in seconds of a processor with all seeds.
+    rows_seconds: f64,
+    rows_seconds_max: f64,
+    rows_cpu_seconds: f64,
+    /// The greatest size of the process until their end.
+    rows_peak_rss_bytes: u64,
+    rows_peak_rss_bytes_max: u64,
+}
+
+/// What predicting all of them may take.
+const ROWS_SECONDS_MAX: f64 = 10.0;
+const ROWS_PEAK_MAX: u64 = 100_000_000;
+
+impl Linpack {
+    fn reached(&self) -> bool {
+        self.rows_seconds <= ROWS_SECONDS_MAX && self.rows_peak_rss_bytes <= ROWS_PEAK_MAX
+    }
+}
+
+/// The same by itself.
+#[derive(Debug, Serialize)]
+struct LinpackReport {
+    schema: &'static str,
+    machine: Machine,
+    #[serde(flatten)]
+    linpack: Linpack,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    machine: Machine,
+    #[serde(flatten)]
+    linpack: Linpack,
     /// Whether every gain that the paper states is a gain here.
     gains_right: bool,
     gain_error_median: f64,
@@ -122,20 +156,57 @@ pub(crate) fn run(args: &PredictBenchArgs) -> Result<Answer, Failure> {
     }
     let machine = Machine::observe();
     let wiring = supernova()?;
-    let mut settings = Settings::parse(Skeleton::Hpl, INPUT, "supernova.toml")?;
-    let mflop_per_s = fit(&wiring, &mut settings)?;
-    let mut rows = Vec::new();
-    for (at, measured) in HPL.iter().enumerate() {
-        rows.push(row(&wiring, &settings, measured, at == FITTED, args.seeds)?);
+    let linpack = linpack(&wiring, args.seeds)?;
+    if args.hpl {
+        return hpl_alone(machine, linpack, args.json);
     }
     let costs = cost::costs(&wiring)?;
-    let report = report(machine, mflop_per_s, rows, npb::gains(&wiring)?, costs);
+    let report = report(machine, linpack, npb::gains(&wiring)?, costs);
     if args.json {
         output::print_json(&report)?;
     } else {
         output::print(&text(&report))?;
     }
     Ok(Answer::Yes)
+}
+
+/// Prints the rows of HPL; the answer is whether it took what it may.
+fn hpl_alone(machine: Machine, linpack: Linpack, json: bool) -> Result<Answer, Failure> {
+    let answer = if linpack.reached() { Answer::Yes } else { Answer::No };
+    if json {
+        let schema = "meikyo.bench.predict.hpl/1";
+        output::print_json(&LinpackReport { schema, machine, linpack })?;
+    } else {
+        output::print(&format!("{}\n{machine}", linpack_text(&linpack)))?;
+    }
+    Ok(answer)
+}
+
+/// Fits one number, and predicts every row.
+fn linpack(wiring: &Wiring, seeds: u16) -> Result<Linpack, Failure> {
+    let mut settings = Settings::parse(Skeleton::Hpl, INPUT, "supernova.toml")?;
+    let mflop_per_s = fit(wiring, &mut settings)?;
+    let mut rows = Vec::new();
+    let before = own_usage()?.cpu;
+    for (at, measured) in HPL.iter().enumerate() {
+        rows.push(row(wiring, &settings, measured, at == FITTED, seeds)?);
+    }
+    let usage = own_usage()?;
+    let counted = rows.iter().filter(|row| !row.of.fitted);
+    let errors = Observations::new(counted.map(|row| row.of.error.abs()).collect());
+    Ok(Linpack {
+        fitted_values: rows.iter().filter(|row| row.of.fitted).count(),
+        mflop_per_s,
+        error_median: errors.median().unwrap_or(0.0),
+        error_max: errors.percentile(100).unwrap_or(0.0),
+        order_right: order_right(&rows),
+        rows_seconds: rows.iter().map(|row| row.of.seconds).sum(),
+        rows_seconds_max: ROWS_SECONDS_MAX,
+        rows_cpu_seconds: usage.cpu.saturating_sub(before).as_secs_f64(),
+        rows_peak_rss_bytes: usage.peak_rss.get(),
+        rows_peak_rss_bytes_max: ROWS_PEAK_MAX,
+        rows,
+    })
 }
 
 /// Measures what frames cost; the answer is whether that is what it may be.
@@ -245,29 +316,15 @@ fn row(
     })
 }
 
-fn report(
-    machine: Machine,
-    mflop_per_s: u64,
-    rows: Vec<Row>,
-    gains: Vec<npb::Gain>,
-    costs: cost::Costs,
-) -> Report {
+fn report(machine: Machine, linpack: Linpack, gains: Vec<npb::Gain>, costs: cost::Costs) -> Report {
     let [without, with] = npb::TCPS.map(|tcp| {
         let own = gains.iter().filter(|gain| gain.tcp == tcp);
         Observations::new(own.map(|gain| gain.of.error.abs()).collect()).median().unwrap_or(0.0)
     });
-    let counted = rows.iter().filter(|row| !row.of.fitted);
-    let errors = Observations::new(counted.map(|row| row.of.error.abs()).collect());
-    let fitted_values = rows.iter().filter(|row| row.of.fitted).count();
     Report {
         schema: "meikyo.bench.predict/1",
         machine,
-        fitted_values,
-        mflop_per_s,
-        error_median: errors.median().unwrap_or(0.0),
-        error_max: errors.percentile(100).unwrap_or(0.0),
-        order_right: order_right(&rows),
-        rows,
+        linpack,
         gains_right: gains.iter().all(|gain| gain.of.predicted > 0.0),
         gain_error_median: without,
         gain_error_median_tcp: with,
@@ -290,7 +347,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn text(report: &Report) -> String {
+fn linpack_text(linpack: &Linpack) -> String {
     let mut table = TextTable::new(&[
         "program",
         "topology",
@@ -305,7 +362,7 @@ fn text(report: &Report) -> String {
         "seconds",
         "note",
     ]);
-    for row in &report.rows {
+    for row in &linpack.rows {
         let notes = [
             row.of.fitted.then_some("fitted on this row"),
             row.failed_check.then_some("the run failed HPL's check"),
@@ -328,12 +385,24 @@ fn text(report: &Report) -> String {
     format!(
         "{table}\n{} fitted value: {} MFLOP/s of a processor in matrix products\n\
          all rows but that: median error {:.1} %, at most {:.1} %; order of rows that differ by more than \
-         2 % {}\n\n{}\n{} of {} gains are predicted to be gains; median error {:.0} %, with TCP {:.0} %\n\n{}\n{}",
-        report.fitted_values,
-        report.mflop_per_s,
-        report.error_median * 100.0,
-        report.error_max * 100.0,
-        if report.order_right { "right" } else { "wrong" },
+         2 % {}\nall rows together: {:.1} s ({:.0} s at most), {:.1} s of a processor, peak memory {} ({} at most)\n",
+        linpack.fitted_values,
+        linpack.mflop_per_s,
+        linpack.error_median * 100.0,
+        linpack.error_max * 100.0,
+        if linpack.order_right { "right" } else { "wrong" },
+        linpack.rows_seconds,
+        linpack.rows_seconds_max,
+        linpack.rows_cpu_seconds,
+        output::bytes_text(linpack.rows_peak_rss_bytes),
+        output::bytes_text(linpack.rows_peak_rss_bytes_max),
+    )
+}
+
+fn text(report: &Report) -> String {
+    format!(
+        "{}\n{}\n{} of {} gains are predicted to be gains; median error {:.0} %, with TCP {:.0} %\n\n{}\n{}",
+        linpack_text(&report.linpack),
         gains(&report.gains),
         report.gains.iter().filter(|gain| gain.of.predicted > 0.0).count(),
         report.gains.len(),

@@ -287,6 +287,15 @@ pub fn speak(device: &str, index: u32) -> Message {
 
 /// A token bucket at the sending side of a link.
 pub fn shaping(device: &str, index: u32, shape: &Shape) -> Message {
+    token_bucket(NLM_F_CREATE | NLM_F_EXCL, device, index, shape)
+}
+
+/// Another rate and queue of a token bucket that is there.
+pub fn reshaping(device: &str, index: u32, shape: &Shape) -> Message {
+    token_bucket(0, device, index, shape)
+}
+
+fn token_bucket(flags: u16, device: &str, index: u32, shape: &Shape) -> Message {
     let bytes_per_second = shape.rate.get() / 8;
     // Saturates: beyond 4 GB a second nothing here is shaped.
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -296,9 +305,9 @@ pub fn shaping(device: &str, index: u32, shape: &Shape) -> Message {
     parameters[8..12].copy_from_slice(&narrow(bytes_per_second).to_ne_bytes());
     parameters[24..28].copy_from_slice(&narrow(shape.queue.get()).to_ne_bytes());
     let what = format!("shaping of `{device}`");
-    Message::new(what, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &sending(index))
-        .with_text(TCA_KIND, "tbf")
-        .nest(TCA_OPTIONS, |options| {
+    Message::new(what, RTM_NEWQDISC, flags, &sending(index)).with_text(TCA_KIND, "tbf").nest(
+        TCA_OPTIONS,
+        |options| {
             let options = options
                 .with(TCA_TBF_PARMS, &parameters)
                 .with_u32(TCA_TBF_BURST, narrow(shape.burst.get()));
@@ -307,5 +316,6 @@ pub fn shaping(device: &str, index: u32, shape: &Shape) -> Message {
             } else {
                 options.with(TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes())
             }
-        })
+        },
+    )
 }

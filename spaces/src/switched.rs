@@ -18,7 +18,7 @@ use meikyo_units::Bytes;
 
 use crate::links::{
     End, LOOPBACK_INDEX, Shape, Space, SpaceError, await_state, new_address, new_cable, new_space,
-    set_link, shaping,
+    reshaping, set_link, shaping,
 };
 use crate::netlink::{Message, Netlink, NetlinkError, RTM_GETLINK, attributes};
 use crate::steering::{Steered, ingress, known_neighbour, single_frames, steer, windowed_route};
@@ -163,6 +163,18 @@ impl Switched {
     /// If there is no such host.
     pub fn space(&self, host: usize) -> &File {
         &self.spaces[host].file
+    }
+
+    /// Gives all cables another rate and other queues.
+    ///
+    /// # Errors
+    /// When the kernel refuses them.
+    pub fn reshape(&mut self, shape: &Shape) -> Result<(), NetlinkError> {
+        for &(at, index) in self.devices.iter().flatten() {
+            let message = reshaping(&format!("device {index}"), index, shape);
+            self.spaces[at].netlink.apply(vec![message])?;
+        }
+        Ok(())
     }
 
     /// What was sent on each cable so far, from its first end and from its second.

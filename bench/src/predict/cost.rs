@@ -11,7 +11,8 @@ use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, p
 use meikyo_models::phold::Phold;
 use meikyo_models::prediction::packet::{self, Control, PacketOptions, PacketRun, Stack, Tcp};
 use meikyo_models::prediction::{
-    Deal, LanePlace, Messaging, Network, Placement, RankProgram, Rates, Script, Steps, variant,
+    Deal, LanePlace, LookAgain, Messaging, Network, Placement, RankProgram, Rates, Script, Steps,
+    variant,
 };
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
@@ -128,7 +129,7 @@ fn options(tcp: bool) -> PacketOptions {
         messaging: Messaging {
             latency: LATENCY,
             eager_max: Bytes::new(1 << 30),
-            look_again: Nanos::ZERO,
+            look_again: LookAgain::AT_ONCE,
         },
         hop_delay: HOP_DELAY,
         pause: true,

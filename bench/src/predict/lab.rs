@@ -7,6 +7,7 @@
 //! Two numbers are fitted, to one message on one switch in two sizes: what of a cable's rate is left for data, and
 //! what passes without data. Everything else is what the hosts are set up with.
 
+mod linpack;
 mod patterns;
 mod site;
 
@@ -19,10 +20,11 @@ use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, real};
 use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform};
 use meikyo_models::prediction::flow::{self, FlowOptions};
+use meikyo_models::prediction::hpl::Hpl;
 use meikyo_models::prediction::packet::{self, Control, PacketOptions, Stack, Tcp};
 use meikyo_models::prediction::{
-    Congestion, Deal, Messaging, Network, Placement, RankProgram, Rates, bounds, connection,
-    variant,
+    Congestion, Deal, LookAgain, Messaging, Network, Placement, RankProgram, Rates, bounds,
+    connection, variant,
 };
 use meikyo_spaces::links::Shape;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
@@ -60,6 +62,8 @@ const MIDDLE: u64 = 256 * KB;
 const LONG: u64 = 1024 * KB;
 /// What is measured so often that its median can be taken.
 const ROUNDS_OF_SHORT: usize = 3;
+/// With so many seeds exchanges are predicted in which chance decides who comes first.
+const SEEDS_OF_RACES: u64 = 15;
 
 /// So many topologies are measured at once: their hosts have nothing in common but idle processors.
 const AT_ONCE: usize = 3;
@@ -72,6 +76,9 @@ const REACH_CARRIED: f64 = 0.02;
 /// Times that are further apart than this are to be in the right order.
 const APART: f64 = 1.10;
 
+/// What tables call HPL, whose messages have no size of their own.
+const HPL: &str = "HPL";
+
 /// How times are predicted: by the busiest cable alone, by streams, by frames.
 const METHODS: [&str; 3] = ["static", "flow", "packet"];
 
@@ -81,6 +88,8 @@ struct Fitted {
     payload_share: f64,
     /// What passes from program to program without data.
     latency_s: f64,
+    /// The same of HPL's messages, which are many and small; nothing where HPL is not run.
+    latency_hpl_s: Option<f64>,
 }
 
 /// A topology, with so many cables for each link.
@@ -107,6 +116,14 @@ struct Row {
     #[serde(flatten)]
     of: Compared,
     bytes: u64,
+    /// Runs of which `measured` is the median, and the least and the greatest of their times.
+    runs: usize,
+    measured_min: f64,
+    measured_max: f64,
+    /// The same of predictions with several seeds.
+    seeds: usize,
+    predicted_min: f64,
+    predicted_max: f64,
     /// How far the data on any cable are from what was predicted, as a share of that.
     carried_error: f64,
     /// Segments that hosts sent again.
@@ -146,13 +163,14 @@ struct Report {
 
 /// Measures and predicts; the answer is whether the method that recorded programs are predicted by reaches what it has to.
 pub(super) fn run(extent: LabExtent, json: bool) -> Result<Answer, Failure> {
-    if let Some(failure) = site::lacking() {
+    let hpl = (extent == LabExtent::Full).then(linpack::lacking).flatten();
+    if let Some(failure) = site::lacking().or(hpl) {
         return Err(failure);
     }
     let machine = Machine::observe();
     let scratch = tempfile::tempdir()?;
     let player = site::build(scratch.path())?;
-    let (fitted, mut rows) = calibrate(&player)?;
+    let (mut fitted, mut rows) = calibrate(&player)?;
     for cases in cases(extent).chunks(AT_ONCE) {
         let all = thread::scope(|scope| {
             let measure = |case: &Case| {
@@ -166,6 +184,16 @@ pub(super) fn run(extent: LabExtent, json: bool) -> Result<Answer, Failure> {
         });
         rows.extend(all?.into_iter().flatten());
     }
+    if extent == LabExtent::Full {
+        let gate = linpack::build(scratch.path())?;
+        let linpack = Linpack { gate: &gate, fitted };
+        let (latency_s, fitted_rows) = linpack.calibrate()?;
+        fitted.latency_hpl_s = Some(latency_s);
+        rows.extend(fitted_rows);
+        for case in cases(extent) {
+            rows.extend(linpack.measure(case, latency_s)?);
+        }
+    }
     let report = Report {
         schema: "meikyo.bench.predict.lab/1",
         machine,
@@ -175,7 +203,7 @@ pub(super) fn run(extent: LabExtent, json: bool) -> Result<Answer, Failure> {
         window_bytes: WINDOW.get(),
         queue_bytes: QUEUE.get(),
         fitted,
-        fitted_values: 2,
+        fitted_values: 2 + usize::from(fitted.latency_hpl_s.is_some()),
         summaries: METHODS.map(|method| summary(method, &rows)).into(),
         rows,
     };
@@ -235,19 +263,19 @@ fn calibrate(player: &Path) -> Result<(Fitted, Vec<Row>), Failure> {
     for (bytes, rounds) in sizes {
         played.push(play(&mut site, &pattern.program(HOSTS, bytes), rounds, PATIENCE)?);
     }
-    let [short_s, long_s] = [0, 1].map(|at: usize| played[at].time.as_secs_f64());
+    let [short_s, long_s] = [0, 1].map(|at: usize| median(&played[at].times));
     let bytes_per_s = real(LONG - SHORT) / (long_s - short_s);
     let rate = real(RATE.get()) / 8.0;
     let payload_share = (bytes_per_s / rate).clamp(0.5, 1.0);
     let latency_s = (short_s - real(SHORT) / (payload_share * rate)).max(0.0);
-    let fitted = Fitted { payload_share, latency_s };
+    let fitted = Fitted { payload_share, latency_s, latency_hpl_s: None };
     let network = network(ONE_SWITCH, payload_share)?;
     let mut rows = Vec::new();
     for ((bytes, _), played) in sizes.into_iter().zip(&played) {
         let program = pattern.program(HOSTS, bytes);
         rows.extend(
-            predicted(&network, &program, fitted)?
-                .map(|predicted| row(ONE_SWITCH, pattern, bytes, played, &predicted, true)),
+            predicted(&network, &program, fitted, 1)?
+                .map(|predicted| row(ONE_SWITCH, pattern.name(), bytes, played, &predicted, true)),
         );
     }
     Ok((fitted, rows))
@@ -270,7 +298,7 @@ fn place(host: u32) -> usize {
 /// How long a run may take that nothing is known of.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// Plays a program so often, and gives the median of its times with what was carried last.
+/// Plays a program so often, and gives all times with what was carried last.
 fn play(
     site: &mut Site,
     program: &RankProgram,
@@ -278,14 +306,21 @@ fn play(
     patience: Nanos,
 ) -> Result<Played, Failure> {
     let mut played = site.play(program, patience)?;
-    let mut times = vec![played.time];
     for _ in 1..rounds {
         let next = site.play(program, patience)?;
-        times.push(next.time);
-        played = Played { again: played.again + next.again, ..next };
+        played.times.extend(next.times);
+        played = Played { times: played.times, again: played.again + next.again, ..next };
     }
-    times.sort_unstable();
-    Ok(Played { time: times[times.len() / 2], ..played })
+    Ok(played)
+}
+
+fn seconds(times: &[Nanos]) -> Observations {
+    Observations::new(times.iter().map(|time| time.as_secs_f64()).collect())
+}
+
+/// The median of some times, in seconds.
+fn median(times: &[Nanos]) -> f64 {
+    seconds(times).median().expect("there is a time")
 }
 
 /// Measures all patterns on a topology.
@@ -301,107 +336,179 @@ fn measure(
     for &(bytes, rounds) in sizes(extent) {
         for pattern in Pattern::ALL {
             let program = pattern.program(HOSTS, bytes);
-            let predicted = predicted(&network, &program, fitted)?;
-            let longest = predicted.iter().map(|one| one.time).max().unwrap_or(PATIENCE);
-            let patience = Nanos::from_secs_f64(10.0 * longest.as_secs_f64()) + PATIENCE;
-            let played = play(&mut site, &program, rounds, patience)?;
+            let races = if extent == LabExtent::Full { pattern.races() } else { 1 };
+            let seeds = if races > 1 { SEEDS_OF_RACES } else { 1 };
+            let predicted = predicted(&network, &program, fitted, seeds)?;
+            let longest = predicted.iter().flat_map(|one| one.times.iter().copied()).max();
+            let longest_s = longest.unwrap_or(PATIENCE).as_secs_f64();
+            let patience = Nanos::from_secs_f64(10.0 * longest_s) + PATIENCE;
+            let played = play(&mut site, &program, rounds.max(races), patience)?;
             progress(&format!(
                 "{}: {}, {} KB: {:.3} s",
                 case.name(),
                 pattern.name(),
                 bytes / KB,
-                played.time.as_secs_f64()
+                median(&played.times)
             ));
             rows.extend(
-                predicted.map(|predicted| row(case, pattern, bytes, &played, &predicted, false)),
+                predicted
+                    .map(|predicted| row(case, pattern.name(), bytes, &played, &predicted, false)),
             );
         }
     }
     Ok(rows)
 }
 
+/// HPL on a topology, or on one switch to fit a number.
+struct Linpack<'a> {
+    gate: &'a Path,
+    fitted: Fitted,
+}
+
+impl Linpack<'_> {
+    fn run(&self, case: Case, run: &Hpl) -> Result<(Network, Played), Failure> {
+        let network = network(case, self.fitted.payload_share)?;
+        let time = linpack::run(&network, shape(), WINDOW, run, self.gate)?;
+        progress(&format!("{}: HPL: {:.3} s", case.name(), time.as_secs_f64()));
+        Ok((network, Played { times: vec![time], carried: Vec::new(), again: 0 }))
+    }
+
+    fn predicted(
+        &self,
+        network: &Network,
+        run: &Hpl,
+        latency_s: f64,
+    ) -> Result<[Predicted; 3], Failure> {
+        let fitted = Fitted { latency_s, ..self.fitted };
+        predicted(network, &run.program(&run.drawn_pivots()), fitted, 1)
+    }
+
+    /// Fits what a message of HPL takes beyond its data, to a run on one switch by the flow method.
+    fn calibrate(&self) -> Result<(f64, Vec<Row>), Failure> {
+        const STEPS: u32 = 12;
+        let run = Hpl { rows: 2, columns: 2, ..linpack::RUN };
+        let (network, played) = self.run(ONE_SWITCH, &run)?;
+        let (mut least_s, mut most_s) = (0.0, 0.02);
+        for _ in 0..STEPS {
+            let middle_s = f64::midpoint(least_s, most_s);
+            let [_, flow, _] = self.predicted(&network, &run, middle_s)?;
+            if flow.times < played.times {
+                least_s = middle_s;
+            } else {
+                most_s = middle_s;
+            }
+        }
+        let all = self.predicted(&network, &run, least_s)?;
+        let rows = all.map(|one| row(ONE_SWITCH, HPL.to_owned(), 0, &played, &one, true));
+        Ok((least_s, rows.into()))
+    }
+
+    fn measure(&self, case: Case, latency_s: f64) -> Result<Vec<Row>, Failure> {
+        let (network, played) = self.run(case, &linpack::RUN)?;
+        let all = self.predicted(&network, &linpack::RUN, latency_s)?;
+        let all = all.map(|one| row(case, HPL.to_owned(), 0, &played, &one, false));
+        Ok(all.into())
+    }
+}
+
 /// What a method says.
 struct Predicted {
     method: &'static str,
-    time: Nanos,
-    /// For each lane of the network; nothing by the static method.
+    /// With one seed after the other.
+    times: Vec<Nanos>,
+    /// With the first one for each lane of the network; nothing by the static method.
     carried: Option<Vec<Bytes>>,
     seconds: f64,
+}
+
+impl Predicted {
+    /// Runs a method with some seeds.
+    fn by(
+        method: &'static str,
+        seeds: u64,
+        run: impl Fn(u64) -> Result<(Nanos, Option<Vec<Bytes>>), Failure>,
+    ) -> Result<Self, Failure> {
+        let start = now();
+        let all = (0..seeds).map(run).collect::<Result<Vec<_>, _>>()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (times, carried): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        let carried = carried.into_iter().next().flatten();
+        Ok(Self { method, times, carried, seconds })
+    }
 }
 
 fn predicted(
     network: &Network,
     program: &RankProgram,
     fitted: Fitted,
+    seeds: u64,
 ) -> Result<[Predicted; 3], Failure> {
     let hosts = network.hosts();
-    let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
-    let messaging = Messaging {
+    let placement = Placement::new(Deal::Block, program.ranks(), hosts, 1, 1)?;
+    let messaging = |seed| Messaging {
         latency: Nanos::from_secs_f64(fitted.latency_s),
         eager_max: EAGER_MAX,
-        look_again: LOOK_AGAIN,
+        look_again: LookAgain { every: LOOK_AGAIN, seed },
     };
-    let start = now();
-    let least = bounds(network, program.actors(&placement)).least();
-    let bound = Predicted {
-        method: METHODS[0],
-        time: least,
-        carried: None,
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    let start = now();
+    let bound = Predicted::by(METHODS[0], 1, |_| {
+        Ok((bounds(network, program.actors(&placement)).least(), None))
+    })?;
     let congestion = Congestion {
         streams_max: usize::try_from(QUEUE.get() / WINDOW.get())?,
         pause: false,
         full_share: 1.0,
         window: WINDOW,
     };
-    let options = FlowOptions { messaging, congestion, patience: 0, courses: false };
-    let run = flow::run(network, program.actors(&placement), options)?;
-    let flow = Predicted {
-        method: METHODS[1],
-        time: run.time,
-        carried: Some(run.carried),
-        seconds: start.elapsed().as_secs_f64(),
-    };
-    let start = now();
-    let options = PacketOptions {
-        messaging,
-        hop_delay: Nanos::from_micros(3),
-        pause: false,
-        port_buffer: QUEUE,
-        memory: None,
-        time_out: Nanos::from_millis(200),
-        spoiled_ppm: 0,
-        shaped: true,
-        courses: false,
-        tcp: Some(Tcp { stack: Stack::Linux, control: Control::Cubic, window: WINDOW }),
-    };
-    let run = packet::run(network, program, &placement, options)?;
-    let packet = Predicted {
-        method: METHODS[2],
-        time: run.time,
-        carried: Some(run.carried),
-        seconds: start.elapsed().as_secs_f64(),
-    };
+    let flow = Predicted::by(METHODS[1], seeds, |seed| {
+        let messaging = messaging(seed);
+        let options = FlowOptions { messaging, congestion, patience: 0, courses: false };
+        let run = flow::run(network, program.actors(&placement), options)?;
+        Ok((run.time, Some(run.carried)))
+    })?;
+    let packet = Predicted::by(METHODS[2], seeds, |seed| {
+        let options = PacketOptions {
+            messaging: messaging(seed),
+            hop_delay: Nanos::from_micros(3),
+            pause: false,
+            port_buffer: QUEUE,
+            memory: None,
+            time_out: Nanos::from_millis(200),
+            spoiled_ppm: 0,
+            shaped: true,
+            courses: false,
+            tcp: Some(Tcp { stack: Stack::Linux, control: Control::Cubic, window: WINDOW }),
+        };
+        let run = packet::run(network, program, &placement, options)?;
+        Ok((run.time, Some(run.carried)))
+    })?;
     Ok([bound, flow, packet])
 }
 
 fn row(
     case: Case,
-    pattern: Pattern,
+    program: String,
     bytes: u64,
     played: &Played,
     predicted: &Predicted,
     fitted: bool,
 ) -> Row {
-    let [measured, time] = [played.time, predicted.time].map(Nanos::as_secs_f64);
-    let carried = predicted.carried.as_deref();
-    let what = [pattern.name(), case.name()];
+    let [measured, times] = [&played.times, &predicted.times].map(|times| seconds(times));
+    let medians = [&measured, &times].map(|all| all.median().expect("there is a time"));
+    let ends = |all: &Observations| [0, 100].map(|percent| all.percentile(percent).unwrap_or(0.0));
+    let ([measured_min, measured_max], [predicted_min, predicted_max]) =
+        (ends(&measured), ends(&times));
+    let carried = predicted.carried.as_deref().filter(|_| !played.carried.is_empty());
+    let what = [program, case.name()];
     let Predicted { method, seconds, .. } = *predicted;
     Row {
-        of: Compared::new(what, method, [measured, time], "s", seconds).fitted(fitted),
+        of: Compared::new(what, method, medians, "s", seconds).fitted(fitted),
         bytes,
+        runs: measured.len(),
+        measured_min,
+        measured_max,
+        seeds: times.len(),
+        predicted_min,
+        predicted_max,
         carried_error: carried.map_or(0.0, |carried| carried_error(&played.carried, carried)),
         sent_again: played.again,
     }
@@ -462,12 +569,13 @@ fn order(rows: &[&Row]) -> (usize, usize) {
     (pairs, wrong)
 }
 
-fn text(report: &Report) -> String {
+fn rows_table(rows: &[Row]) -> TextTable {
     let mut table = TextTable::new(&[
         "program",
         "KB",
         "topology",
         "measured s",
+        "runs",
         "static",
         "flow",
         "packet",
@@ -475,21 +583,40 @@ fn text(report: &Report) -> String {
         "sent again",
     ]);
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    for rows in report.rows.chunks(METHODS.len()) {
+    let spread = |[median, least, most]: [f64; 3]| {
+        let several =
+            if least < most { format!(" ({least:.3} to {most:.3})") } else { String::new() };
+        format!("{median:.3}{several}")
+    };
+    let of_seeds = |row: &Row| {
+        let spread = if row.seeds > 1 {
+            format!(" ({:.3} to {:.3} s)", row.predicted_min, row.predicted_max)
+        } else {
+            String::new()
+        };
+        format!("{}{spread}", percent(row.of.error))
+    };
+    for rows in rows.chunks(METHODS.len()) {
         let [bound, flow, packet] = rows else { continue };
         let mark = if bound.of.fitted { ", fitted" } else { "" };
         table.row([
             format!("{}{mark}", bound.of.program),
-            (bound.bytes / KB).to_string(),
+            if bound.bytes > 0 { (bound.bytes / KB).to_string() } else { String::new() },
             bound.of.topology.clone(),
-            format!("{:.3}", bound.of.measured),
+            spread([bound.of.measured, bound.measured_min, bound.measured_max]),
+            bound.runs.to_string(),
             percent(bound.of.error),
-            percent(flow.of.error),
-            percent(packet.of.error),
+            of_seeds(flow),
+            of_seeds(packet),
             format!("{:.2} %", flow.carried_error * 100.0),
             bound.sent_again.to_string(),
         ]);
     }
+    table
+}
+
+fn text(report: &Report) -> String {
+    let table = rows_table(&report.rows);
     let mut sums = TextTable::new(&[
         "method",
         "rows",
@@ -515,15 +642,17 @@ fn text(report: &Report) -> String {
             if sum.reached { "yes" } else { "no" }.to_owned(),
         ]);
     }
-    let Fitted { payload_share, latency_s } = report.fitted;
+    let Fitted { payload_share, latency_s, latency_hpl_s } = report.fitted;
+    let hpl = latency_hpl_s.map(|seconds| format!(", {:.3} ms of HPL", seconds * 1e3));
     let mut text = format!("{table}\n{sums}\n");
     let written = write!(
         text,
         "{HOSTS} hosts with Open MPI, cables of {RATE}, windows of {WINDOW}, queues of {QUEUE}\n\
-         fitted on one switch: {:.1} % of a cable's rate for data, {:.3} ms without data\n\
+         fitted on one switch: {:.1} % of a cable's rate for data, {:.3} ms without data{}\n\
          {}load average afterwards {}\n",
         payload_share * 100.0,
         latency_s * 1e3,
+        hpl.unwrap_or_default(),
         report.machine,
         report.load_average_1min_after,
     );
@@ -540,6 +669,12 @@ mod tests {
         Row {
             of: Compared::new(what, METHODS[1], [measured, predicted], "s", 0.0),
             bytes: LONG,
+            runs: 1,
+            measured_min: measured,
+            measured_max: measured,
+            seeds: 1,
+            predicted_min: predicted,
+            predicted_max: predicted,
             carried_error: 0.0,
             sent_again: 0,
         }

@@ -12,6 +12,9 @@ pub struct PredictBenchArgs {
     /// predict the same; as root, some minutes, or half a minute for `short`
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "full", conflicts_with = "seeds")]
     pub lab: Option<LabExtent>,
+    /// Only predict the runs of HPL, by streams, and tell what all of them take
+    #[arg(long, conflicts_with_all = ["lab", "cost"])]
+    pub hpl: bool,
     /// Only measure what a frame costs beside an event of PHOLD, and what a second thread saves
     #[arg(long, conflicts_with_all = ["seeds", "lab"])]
     pub cost: bool,

@@ -4,6 +4,7 @@ use meikyo_units::{Bytes, Nanos};
 
 use super::network::Network;
 use super::program::{Actor, Heard, Step, Stream};
+use super::routes::Routes;
 use crate::completions::count_f64;
 
 /// What bounds a program's time.
@@ -32,12 +33,11 @@ impl Bounds {
 /// Walks through every actor by itself, as if each message were there when it is asked for.
 pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
     let mut carried = vec![Bytes::default(); network.lanes().len()];
-    let mut way = Vec::new();
+    let mut routes = Routes::new(network);
     let mut carry = |streams: &[Stream]| {
         for stream in streams {
-            way.clear();
-            network.route(stream.from, stream.to, stream.label, &mut way);
-            for &lane in &way {
+            let route = routes.of(stream.forth());
+            for &lane in routes.way(route) {
                 carried[lane] = Bytes::new(carried[lane].get() + stream.bytes.get());
             }
         }

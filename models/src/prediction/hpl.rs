@@ -24,6 +24,8 @@ mod distribution;
 mod ranks;
 mod swap;
 
+use std::rc::Rc;
+
 use meikyo_units::{Bytes, Nanos};
 
 use super::network::Network;
@@ -34,6 +36,7 @@ use crate::parameters::choice;
 pub use column::Column;
 pub use ranks::TAGS;
 
+use column::Swap;
 use distribution::Dealt;
 
 /// How a panel goes through a process row.
@@ -126,9 +129,9 @@ impl Hpl {
     pub fn actors<'a>(&'a self, network: &Network, placement: &'a Placement) -> Vec<Column<'a>> {
         let rate_bytes_per_s =
             network.lanes().first().map_or(f64::INFINITY, |lane| lane.bytes_per_s);
-        (0..self.columns)
-            .map(|column| Column::new(self, placement, column, rate_bytes_per_s))
-            .collect()
+        let swaps = Swap::all(self);
+        let column = |me| Column::new(self, placement, me, rate_bytes_per_s, Rc::clone(&swaps));
+        (0..self.columns).map(column).collect()
     }
 
     /// How long a process needs to update so many columns by a panel.

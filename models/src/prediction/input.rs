@@ -12,7 +12,7 @@ use super::network::Rates;
 use super::npb::{Class, Kernel, Npb};
 use super::packet::{Control, PacketOptions, Stack, Tcp};
 use super::placement::Deal;
-use super::program::Messaging;
+use super::program::{LookAgain, Messaging};
 use super::ranks::rank;
 use super::sharing::Congestion;
 use super::trace::Trace;
@@ -390,7 +390,7 @@ fn declare_network(
     let tcp = declare_tcp(parameters, window);
     // Saturates: more streams than can be counted are never too many for the queue.
     let streams_max = usize::try_from(buffer.get() / window.get()).unwrap_or(usize::MAX);
-    let messaging = Messaging { latency, eager_max, look_again: Nanos::ZERO };
+    let messaging = Messaging { latency, eager_max, look_again: LookAgain::AT_ONCE };
     let flow = FlowOptions {
         messaging,
         congestion: Congestion { streams_max, pause, full_share, window },

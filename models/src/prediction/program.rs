@@ -127,17 +127,32 @@ pub struct Messaging {
     pub latency: Nanos,
     /// The largest stream that is sent before its receiver asks for it.
     pub eager_max: Bytes,
-    /// A rank that waits looks again so often, and goes on up to so much later than it could.
-    pub look_again: Nanos,
+    /// How ranks that wait look whether they can go on.
+    pub look_again: LookAgain,
+}
+
+/// A rank that waits looks again from time to time, and goes on so much later than it could.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookAgain {
+    /// From one look to the next; no time at all for who goes on at once.
+    pub every: Nanos,
+    /// What it follows from when each rank looks.
+    pub seed: u64,
+}
+
+impl LookAgain {
+    /// Every rank goes on once it can.
+    pub const AT_ONCE: Self = Self { every: Nanos::ZERO, seed: 0 };
 }
 
 impl Messaging {
     /// How much later a rank goes on that has begun so many messages: drawn, so that no two ranks are at the same instant
     /// because nothing told them apart.
     pub(super) fn goes_on_after(&self, rank: u64, begun: u64) -> Nanos {
-        match self.look_again.get() {
+        let LookAgain { every, seed } = self.look_again;
+        match every.get() {
             0 => Nanos::ZERO,
-            most => Nanos::new(below(draw(stream_key(rank, 0), begun), most)),
+            most => Nanos::new(below(draw(stream_key(seed, rank), begun), most)),
         }
     }
 }

@@ -10,7 +10,9 @@
 //!   fill it.
 //! - **Full lanes** with that many streams carry a share of their rate only.
 //!
-//! Work is linear in the streams' lanes, and in lanes times the number of different rates.
+//! Who is on which lane is kept from one solution to the next. A solution is linear in the streams' lanes, and in an eighth of
+//! the used lanes times the number of different rates. It follows from the streams and the order in which they began, whatever
+//! was there before.
 
 use meikyo_units::Bytes;
 
@@ -34,134 +36,305 @@ impl Congestion {
         Self { streams_max: usize::MAX, pause: false, full_share: 1.0, window: Bytes::new(0) };
 }
 
-/// The way of one stream: its lanes, the card that sends it first.
-pub(crate) type Way = Vec<usize>;
+/// A lane that spares less than this share of its rate may limit somebody.
+const SPARE_LEAST: f64 = 1e-9;
 
-/// Works rates out; keeps its lists from one time to the next.
-#[derive(Debug, Default)]
-pub(crate) struct Sharing {
-    /// For each lane, what the stopped streams leave of its rate.
-    left: Vec<f64>,
-    /// For each lane, the streams on it that are not stopped.
-    open: Vec<usize>,
-    /// For each lane, all streams on it.
-    total: Vec<usize>,
-    /// For each lane, where its streams begin in `streams`.
-    first: Vec<usize>,
+/// So many levels are looked at together.
+const GROUP: usize = 8;
+
+/// A lane, and what of it is left while rates rise.
+#[derive(Debug, Clone, Default)]
+struct Lane {
+    /// Its streams in the order in which they began.
     streams: Vec<usize>,
+    /// Where it comes among lanes that are full at once: by the number of its first stream, then along the way of that.
+    turn: u64,
+    /// Where it is among those that are used.
+    place: usize,
+    /// What the stopped streams leave of its rate.
+    left: f64,
+    /// How many of its streams are not stopped.
+    open: f64,
+    /// Whether it limits streams.
+    full: bool,
+    /// Whether any of its streams has stopped since its level was worked out.
+    changed: bool,
+}
+
+impl Lane {
+    /// The rate at which it is full.
+    fn level(&self) -> f64 {
+        if self.open > 0.0 { self.left.max(0.0) / self.open } else { f64::INFINITY }
+    }
+}
+
+/// A stream that shares lanes.
+#[derive(Debug, Clone, Default)]
+struct Sharer {
+    /// How many began before it.
+    number: u64,
+    /// Its lanes, the card that sends it first.
+    way: Vec<usize>,
+    /// The lane that limits it.
+    limit: usize,
+}
+
+/// The streams on all lanes, and their rates. Streams are called by numbers, which are used again.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    congestion: Congestion,
+    /// Of each lane whether it has a queue in a switch.
+    congests: Vec<bool>,
+    lanes: Vec<Lane>,
+    /// The lanes that have streams.
     used: Vec<usize>,
-    full: Vec<usize>,
-    /// For each stream the lane that limits it.
-    limits: Vec<usize>,
+    /// For each of these the rate at which it is full, and the least of each group of them.
+    levels: Vec<[f64; GROUP]>,
+    leasts: Vec<f64>,
+    sharers: Vec<Sharer>,
+    /// For each stream its rate; 0 where there is none.
+    rates: Vec<f64>,
+    /// All streams in the order in which they began.
+    order: Vec<usize>,
+    begun: u64,
+    /// The lanes that are full at the present level by their turns, and those that have changed by it.
+    full: Vec<(u64, usize)>,
+    changed: Vec<usize>,
 }
 
 impl Sharing {
-    /// Gives each way its rate. A lane's rate is in `capacities`; `congests` says of a lane whether it
-    /// has a queue in a switch.
-    pub(crate) fn solve<'a>(
-        &mut self,
-        capacities: &[f64],
-        congests: &[bool],
-        ways: impl Iterator<Item = &'a Way> + Clone,
-        congestion: Congestion,
-        rates: &mut Vec<f64>,
-    ) {
-        self.index(capacities, ways.clone());
-        for &lane in &self.used {
-            if congests[lane] && self.total[lane] > congestion.streams_max {
-                self.left[lane] *= congestion.full_share;
-            }
+    /// No stream on any lane; `congests` says of each lane whether it has a queue in a switch.
+    pub(crate) fn new(congests: Vec<bool>, congestion: Congestion) -> Self {
+        Self {
+            congestion,
+            lanes: vec![Lane::default(); congests.len()],
+            congests,
+            used: Vec::new(),
+            levels: Vec::new(),
+            leasts: Vec::new(),
+            sharers: Vec::new(),
+            rates: Vec::new(),
+            order: Vec::new(),
+            begun: 0,
+            full: Vec::new(),
+            changed: Vec::new(),
         }
-        let ways: Vec<&Way> = ways.collect();
-        rates.clear();
-        rates.resize(ways.len(), f64::NAN);
-        self.limits.clear();
-        self.limits.resize(ways.len(), 0);
-        while let Some(level) = self.next_level() {
-            let mut at = 0;
-            while let Some(&lane) = self.full.get(at) {
-                at += 1;
-                let pauses =
-                    congestion.pause && congests[lane] && self.total[lane] > congestion.streams_max;
-                for place in self.first[lane]..self.first[lane] + self.total[lane] {
-                    let stream = self.streams[place];
-                    if !rates[stream].is_nan() {
-                        continue;
-                    }
-                    self.stop(stream, ways[stream], level, rates);
-                    self.limits[stream] = lane;
-                    // All that this card sends stops with it.
-                    if pauses && let Some(&card) = ways[stream].first() {
-                        for place in self.first[card]..self.first[card] + self.total[card] {
-                            let other = self.streams[place];
-                            if rates[other].is_nan() {
-                                self.stop(other, ways[other], level, rates);
-                                self.limits[other] = card;
-                            }
-                        }
+    }
+
+    /// Puts a stream onto the lanes of its way; it has no rate until all rates are worked out.
+    pub(crate) fn add(&mut self, stream: usize, way: &[usize]) {
+        while self.sharers.len() <= stream {
+            self.sharers.push(Sharer::default());
+            self.rates.push(0.0);
+        }
+        for (step, &lane) in way.iter().enumerate() {
+            let own = &mut self.lanes[lane];
+            if own.streams.is_empty() {
+                own.turn = turn(self.begun, step);
+                own.place = self.used.len();
+                self.used.push(lane);
+            }
+            own.streams.push(stream);
+        }
+        let sharer = &mut self.sharers[stream];
+        sharer.number = self.begun;
+        sharer.way.clear();
+        sharer.way.extend_from_slice(way);
+        self.begun += 1;
+        self.order.push(stream);
+    }
+
+    /// Takes streams off their lanes.
+    pub(crate) fn remove(&mut self, streams: &[usize]) {
+        let sharers = &self.sharers;
+        for &stream in streams {
+            self.rates[stream] = f64::NAN;
+            let number = sharers[stream].number;
+            for &lane in &sharers[stream].way {
+                let own = &mut self.lanes[lane];
+                let at = own.streams.binary_search_by_key(&number, |other| sharers[*other].number);
+                let at = at.expect("it is on its lanes");
+                own.streams.remove(at);
+                if let (0, Some(&first)) = (at, own.streams.first()) {
+                    let Sharer { number, way, .. } = &sharers[first];
+                    let step = way.iter().position(|other| *other == lane);
+                    own.turn = turn(*number, step.expect("it is on its way"));
+                }
+                if own.streams.is_empty() {
+                    let place = own.place;
+                    self.used.swap_remove(place);
+                    if let Some(&moved) = self.used.get(place) {
+                        self.lanes[moved].place = place;
                     }
                 }
             }
         }
-        for &lane in &self.used {
-            self.total[lane] = 0;
+        let rates = &self.rates;
+        self.order.retain(|stream| !rates[*stream].is_nan());
+        for &stream in streams {
+            self.rates[stream] = 0.0;
         }
     }
 
-    /// For each stream the lane that limits it, as it was found last.
-    pub(crate) fn limits(&self) -> &[usize] {
-        &self.limits
+    /// All streams in the order in which they began.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
     }
 
-    /// Lists the streams of each lane that is used.
-    fn index<'a>(&mut self, capacities: &[f64], ways: impl Iterator<Item = &'a Way> + Clone) {
-        self.left.resize(capacities.len(), 0.0);
-        self.open.resize(capacities.len(), 0);
-        self.total.resize(capacities.len(), 0);
-        self.first.resize(capacities.len(), 0);
-        self.used.clear();
-        for &lane in ways.clone().flatten() {
-            if self.total[lane] == 0 {
-                self.used.push(lane);
+    /// How many streams began before this one.
+    pub(crate) fn number(&self, stream: usize) -> u64 {
+        self.sharers[stream].number
+    }
+
+    /// The rate of each stream, as it was found last.
+    pub(crate) fn rates(&self) -> &[f64] {
+        &self.rates
+    }
+
+    /// The lane that limits a stream, as it was found last.
+    pub(crate) fn limit(&self, stream: usize) -> usize {
+        self.sharers[stream].limit
+    }
+
+    /// Whether all rates stay what they were found to be if a lane with this rate loses so much of it.
+    pub(crate) fn spares(&self, lane: usize, capacity: f64, loss: f64) -> bool {
+        let own = &self.lanes[lane];
+        // Whoever limits has a lower level all the time than a lane of which something is left in the end.
+        own.streams.is_empty() || (!own.full && own.left - loss > SPARE_LEAST * capacity)
+    }
+
+    /// Gives each stream its rate; a lane's is in `capacities`.
+    pub(crate) fn solve(&mut self, capacities: &[f64]) {
+        let Congestion { full_share, .. } = self.congestion;
+        self.levels.clear();
+        self.levels.resize(self.used.len().div_ceil(GROUP), [f64::INFINITY; GROUP]);
+        for (place, &lane) in self.used.iter().enumerate() {
+            let many = self.is_full_of_windows(lane);
+            let own = &mut self.lanes[lane];
+            own.left = capacities[lane];
+            if many {
+                own.left *= full_share;
             }
-            self.total[lane] += 1;
+            own.open = real(own.streams.len());
+            own.full = false;
+            self.levels[place / GROUP][place % GROUP] = own.level();
         }
-        let mut first = 0;
-        for &lane in &self.used {
-            self.left[lane] = capacities[lane];
-            self.first[lane] = first;
-            self.open[lane] = 0;
-            first += self.total[lane];
+        self.leasts.clear();
+        self.leasts.extend(self.levels.iter().map(least_of));
+        for &stream in &self.order {
+            self.rates[stream] = f64::NAN;
         }
-        self.streams.resize(first, 0);
-        for (stream, way) in ways.enumerate() {
-            for &lane in way {
-                self.streams[self.first[lane] + self.open[lane]] = stream;
-                self.open[lane] += 1;
+        while let Some(level) = self.next_level() {
+            for at in 0..self.full.len() {
+                self.fill(self.full[at].1, level);
+            }
+            for lane in self.changed.drain(..) {
+                let own = &mut self.lanes[lane];
+                own.changed = false;
+                let group = own.place / GROUP;
+                self.levels[group][own.place % GROUP] = own.level();
+                self.leasts[group] = least_of(&self.levels[group]);
             }
         }
     }
 
-    /// The rate at which the next lanes are full, which are put into `full`; `None` if all streams are
-    /// stopped.
+    /// Whether more streams want a lane of a switch than its queue has room for.
+    fn is_full_of_windows(&self, lane: usize) -> bool {
+        self.congests[lane] && self.lanes[lane].streams.len() > self.congestion.streams_max
+    }
+
+    /// The rate at which the next lanes are full, which are put into `full`; `None` if all streams are stopped.
     fn next_level(&mut self) -> Option<f64> {
         // Lanes whose levels differ by rounding only are one level.
         const SAME: f64 = 1.0 + 1e-12;
-        let level = |lane: &usize| self.left[*lane].max(0.0) / real(self.open[*lane]);
-        let open = self.used.iter().filter(|&&lane| self.open[lane] > 0);
-        let least = open.clone().map(level).min_by(f64::total_cmp)?;
+        let level = least(&self.leasts);
+        if level.is_infinite() {
+            return None;
+        }
         self.full.clear();
-        self.full.extend(open.filter(|lane| level(lane) <= least * SAME));
-        Some(least)
+        let most = level * SAME;
+        for (group, _) in self.leasts.iter().enumerate().filter(|(_, least)| **least <= most) {
+            for (at, _) in self.levels[group].iter().enumerate().filter(|(_, own)| **own <= most) {
+                let lane = self.used[group * GROUP + at];
+                let own = &mut self.lanes[lane];
+                own.full = true;
+                self.full.push((own.turn, lane));
+            }
+        }
+        self.full.sort_unstable();
+        Some(level)
     }
 
-    fn stop(&mut self, stream: usize, way: &Way, level: f64, rates: &mut [f64]) {
-        rates[stream] = level;
-        for &lane in way {
-            self.left[lane] -= level;
-            self.open[lane] -= 1;
+    /// Stops what goes by a full lane.
+    fn fill(&mut self, lane: usize, level: f64) {
+        let pauses = self.congestion.pause && self.is_full_of_windows(lane);
+        for place in 0..self.lanes[lane].streams.len() {
+            let stream = self.lanes[lane].streams[place];
+            if !self.stop(stream, lane, level) || !pauses {
+                continue;
+            }
+            // All that this card sends stops with it.
+            let card = self.sharers[stream].way[0];
+            for place in 0..self.lanes[card].streams.len() {
+                let other = self.lanes[card].streams[place];
+                self.stop(other, card, level);
+            }
         }
     }
+
+    /// Stops a stream at this rate; gives whether it was not stopped before.
+    fn stop(&mut self, stream: usize, limit: usize, level: f64) -> bool {
+        if !self.rates[stream].is_nan() {
+            return false;
+        }
+        self.rates[stream] = level;
+        let sharer = &mut self.sharers[stream];
+        sharer.limit = limit;
+        for &lane in &sharer.way {
+            let own = &mut self.lanes[lane];
+            own.left -= level;
+            own.open -= 1.0;
+            if !own.changed {
+                own.changed = true;
+                self.changed.push(lane);
+            }
+        }
+        true
+    }
+}
+
+/// The turn of a lane by the number of its first stream, and where it is on the way of that.
+fn turn(number: u64, step: usize) -> u64 {
+    const STEPS_MAX: u64 = 1 << 16;
+    let step = u64::try_from(step).expect("a place fits in 64 bits");
+    assert!(step < STEPS_MAX, "a way of {step} lanes");
+    number * STEPS_MAX + step
+}
+
+/// The least of many numbers, infinite if there are none. Several at once, as processors can.
+pub(crate) fn least(values: &[f64]) -> f64 {
+    let mut leasts = [f64::INFINITY; GROUP];
+    let (whole, rest) = values.as_chunks::<GROUP>();
+    for chunk in whole {
+        for (least, &value) in leasts.iter_mut().zip(chunk) {
+            *least = lesser(value, *least);
+        }
+    }
+    rest.iter().copied().fold(least_of(&leasts), lesser)
+}
+
+#[inline]
+fn least_of(group: &[f64; GROUP]) -> f64 {
+    let [a, b, c, d, e, f, g, h] = *group;
+    let [one, other] = [[a, b, c, d], [e, f, g, h]];
+    let [a, b, c, d] = std::array::from_fn(|at| lesser(one[at], other[at]));
+    lesser(lesser(a, c), lesser(b, d))
+}
+
+/// The lesser of two numbers that are some.
+#[inline]
+fn lesser(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
 }
 
 fn real(count: usize) -> f64 {
@@ -174,11 +347,38 @@ mod tests {
 
     use super::*;
 
+    type Way = Vec<usize>;
+
+    fn shared(capacities: &[f64], ways: &[Way], congestion: Congestion) -> Sharing {
+        let mut sharing = Sharing::new(vec![true; capacities.len()], congestion);
+        ways.iter().enumerate().for_each(|(stream, way)| sharing.add(stream, way));
+        sharing.solve(capacities);
+        sharing
+    }
+
     fn solved(capacities: &[f64], ways: &[Way], congestion: Congestion) -> Vec<f64> {
-        let mut rates = Vec::new();
-        let congests = vec![true; capacities.len()];
-        Sharing::default().solve(capacities, &congests, ways.iter(), congestion, &mut rates);
-        rates
+        shared(capacities, ways, congestion).rates().to_vec()
+    }
+
+    /// The rate of each of these streams to the last bit, and the lane that limits it.
+    fn told(sharing: &Sharing, streams: &[usize]) -> Vec<(u64, usize)> {
+        let told = |&stream: &usize| (sharing.rates()[stream].to_bits(), sharing.limit(stream));
+        streams.iter().map(told).collect()
+    }
+
+    fn ways(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Way>> {
+        let way = prop::sample::subsequence((0..6).collect::<Vec<usize>>(), 1..4).prop_shuffle();
+        prop::collection::vec(way, count)
+    }
+
+    fn capacities() -> impl Strategy<Value = Vec<f64>> {
+        prop::collection::vec((1_u32..20).prop_map(f64::from), 6)
+    }
+
+    fn congestion() -> impl Strategy<Value = Congestion> {
+        (1_usize..6, any::<bool>(), 0.5..=1.0).prop_map(|(streams_max, pause, full_share)| {
+            Congestion { streams_max, pause, full_share, ..Congestion::NONE }
+        })
     }
 
     /// The most that the least of the streams in `raised` can have, if the others have `fixed`: the
@@ -223,16 +423,78 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rates_are_those_of_a_chain_of_linear_programs(
-            capacities in prop::collection::vec(1_u32..20, 6),
-            ways in prop::collection::vec(prop::sample::subsequence((0..6).collect::<Vec<usize>>(), 1..4), 1..9),
+        fn streams_that_were_there_before_leave_no_trace(
+            capacities in capacities(),
+            congestion in congestion(),
+            ways in ways(2..20),
+            gone in prop::collection::vec(any::<bool>(), 20),
+            back in ways(0..6),
         ) {
-            let capacities: Vec<f64> = capacities.into_iter().map(f64::from).collect();
+            let mut sharing = shared(&capacities, &ways, congestion);
+            let (gone, stay): (Vec<usize>, Vec<usize>) = (0..ways.len()).partition(|at| gone[*at]);
+            sharing.remove(&gone);
+            // Those that come take the numbers of those that went.
+            let numbers: Vec<usize> = gone.into_iter().chain(ways.len()..).take(back.len()).collect();
+            numbers.iter().zip(&back).for_each(|(number, way)| sharing.add(*number, way));
+            sharing.solve(&capacities);
+            let fresh: Vec<Way> = stay.iter().map(|at| ways[*at].clone()).chain(back).collect();
+            let streams = [stay, numbers].concat();
+            prop_assert_eq!(sharing.order(), &streams[..]);
+            let fresh_streams: Vec<usize> = (0..fresh.len()).collect();
+            let fresh = shared(&capacities, &fresh, congestion);
+            prop_assert_eq!(told(&sharing, &streams), told(&fresh, &fresh_streams));
+        }
+
+        #[test]
+        fn what_lanes_can_spare_changes_no_rate(
+            capacities in capacities(),
+            congestion in congestion(),
+            ways in ways(1..12),
+            losses in prop::collection::vec(0.0..10.0, 6),
+        ) {
+            let mut sharing = shared(&capacities, &ways, congestion);
+            let streams: Vec<usize> = (0..ways.len()).collect();
+            let before = told(&sharing, &streams);
+            let less = (0..6).map(|lane| {
+                let spared = sharing.spares(lane, capacities[lane], losses[lane]);
+                capacities[lane] - if spared { losses[lane] } else { 0.0 }
+            });
+            let less: Vec<f64> = less.collect();
+            sharing.solve(&less);
+            prop_assert_eq!(told(&sharing, &streams), before);
+        }
+
+        #[test]
+        fn rates_are_those_of_a_chain_of_linear_programs(
+            capacities in capacities(),
+            ways in ways(1..9),
+        ) {
             let rates = solved(&capacities, &ways, Congestion::NONE);
             for (rate, expected) in rates.iter().zip(by_linear_programs(&capacities, &ways)) {
                 prop_assert!((rate - expected).abs() < 1e-6, "{rates:?}, {expected}");
             }
         }
+    }
+
+    #[test]
+    fn a_lane_spares_what_nobody_could_take() {
+        // Lane 0 limits both streams; lane 1 has one of them.
+        let sharing = shared(&[8.0, 6.0, 5.0], &[vec![0, 1], vec![0]], Congestion::NONE);
+        assert!(!sharing.spares(0, 8.0, 0.0));
+        assert!(sharing.spares(1, 6.0, 1.9) && !sharing.spares(1, 6.0, 2.0));
+        assert!(sharing.spares(2, 5.0, 5.0));
+    }
+
+    #[test]
+    fn the_least_of_any_count_is_found() {
+        for count in 0..40_u32 {
+            for place in 0..count {
+                let value = |at: u32| if at == place { 0.5 } else { f64::from(at + 1) };
+                let values: Vec<f64> = (0..count).map(value).collect();
+                assert_eq!(least(&values).to_bits(), 0.5_f64.to_bits());
+            }
+        }
+        assert!(least(&[]).is_infinite());
     }
 
     #[test]

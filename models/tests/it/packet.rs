@@ -4,7 +4,8 @@ use meikyo_fabric::{PlanOptions, SwitchModel, Topology, cable_uniform, plan};
 use meikyo_models::prediction::flow::{self, FlowOptions};
 use meikyo_models::prediction::packet::{self, PacketError, PacketOptions, PacketRun};
 use meikyo_models::prediction::{
-    Congestion, Deal, Messaging, Network, Op, Placement, RankProgram, Rates, Script, bounds,
+    Congestion, Deal, LookAgain, Messaging, Network, Op, Placement, RankProgram, Rates, Script,
+    bounds,
 };
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
@@ -46,7 +47,7 @@ pub(crate) const PAUSED: PacketOptions = PacketOptions {
     messaging: Messaging {
         latency: Nanos::new(LATENCY),
         eager_max: Bytes::new(1 << 40),
-        look_again: Nanos::ZERO,
+        look_again: LookAgain::AT_ONCE,
     },
     hop_delay: Nanos::new(HOP_NS),
     pause: true,

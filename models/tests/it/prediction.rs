@@ -3,8 +3,8 @@
 use meikyo_fabric::{Plan, PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 use meikyo_models::prediction::flow::{self, Deadlock, FlowOptions, FlowRun};
 use meikyo_models::prediction::{
-    self, Actor, Congestion, Heard, Message, Messaging, Network, PredictError, Rates, Settings,
-    Skeleton, Step, Stream, bounds, predict,
+    self, Actor, Congestion, Heard, LookAgain, Message, Messaging, Network, PredictError, Rates,
+    Settings, Skeleton, Step, Stream, bounds, predict,
 };
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
@@ -51,7 +51,7 @@ fn receive(from: usize) -> Step {
 const WAIT: Step = Step::Wait { what: "wait" };
 
 fn options(congestion: Congestion) -> FlowOptions {
-    let (latency, look_again) = (Nanos::new(LATENCY), Nanos::ZERO);
+    let (latency, look_again) = (Nanos::new(LATENCY), LookAgain::AT_ONCE);
     let messaging = Messaging { latency, eager_max: Bytes::new(1000), look_again };
     FlowOptions { messaging, congestion, patience: 0, courses: false }
 }
@@ -123,16 +123,20 @@ fn ranks_that_look_again_are_never_at_the_same_instant() {
     let network = network(2);
     let exchange = |other| [receive(other), send(1 - other, other, MB), WAIT];
     let scripts = || [1, 0].map(|other| [exchange(other), exchange(other)].concat()).into();
-    let look_again = Nanos::from_micros(900);
+    let every = Nanos::from_micros(900);
     let exact = options(Congestion::NONE);
     let latency = Nanos::ZERO;
     let run = |look_again| {
         let messaging = Messaging { look_again, latency, ..exact.messaging };
         run_with(&network, scripts(), FlowOptions { messaging, ..exact }).unwrap().time
     };
-    assert_eq!(run(Nanos::ZERO), Nanos::new(2 * MB_NS));
+    assert_eq!(run(LookAgain::AT_ONCE), Nanos::new(2 * MB_NS));
     let [least, most] = [0, 2 * 900_000].map(|late| Nanos::new(3 * MB_NS + late));
-    assert!((least..most).contains(&run(look_again)));
+    let times: Vec<Nanos> = (0..4).map(|seed| run(LookAgain { every, seed })).collect();
+    assert!(times.iter().all(|time| (least..most).contains(time)), "{times:?}");
+    // Each seed is another chance, and always the same one.
+    assert!(times.iter().enumerate().all(|(at, time)| !times[..at].contains(time)), "{times:?}");
+    assert_eq!(run(LookAgain { every, seed: 3 }), times[3]);
 }
 
 #[test]

@@ -47,6 +47,16 @@ impl Pattern {
         }
     }
 
+    /// How often it is measured at least: several times where pairs of ranks exchange messages after they came from others,
+    /// so that chance decides who comes first.
+    pub(super) fn races(self) -> usize {
+        match self {
+            Self::Cg => 7,
+            Self::AllToAll => 3,
+            _ => 1,
+        }
+    }
+
     /// What the ranks do, with messages of so many octets.
     pub(super) fn program(self, ranks: u32, bytes: u64) -> RankProgram {
         let script = |own: u32| {

@@ -25,8 +25,11 @@ use crate::collector::product;
 const PLAYER: &str = include_str!("player.c");
 /// What builds it and what starts it, by their names in Debian.
 const COMPILER: &str = "mpicc.openmpi";
-const LAUNCHER: &str = "mpirun.openmpi";
+pub(super) const LAUNCHER: &str = "mpirun.openmpi";
 const INSTALL: &str = "`apt-get install openmpi-bin libopenmpi-dev`";
+
+/// Where the sockets of the containers are.
+const SOCKETS: &str = "hosts";
 
 /// The role of the product that is a container, and the one that reaches into one.
 const FIRST: [&str; 3] = ["checkpoint", "role", "first"];
@@ -49,27 +52,34 @@ const START_PATIENCE: Nanos = Nanos::from_secs(60);
 /// Between two looks at what the ranks say.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a run came to.
+/// What one run came to, or several of the same program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Played {
-    /// From the common beginning until the last rank was done.
-    pub(super) time: Nanos,
+    /// Of each run, from the common beginning until the last rank was done.
+    pub(super) times: Vec<Nanos>,
     /// For each lane of the network what data went over it.
     pub(super) carried: Vec<Bytes>,
     /// Segments that hosts sent again.
     pub(super) again: u64,
 }
 
+/// Hosts behind switches, on which programs can be started.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    pub(super) containers: Vec<Container>,
+    pub(super) network: Switched,
+    /// For each lane of the prediction's network, where it is here; nothing for those within hosts.
+    lanes: Vec<Option<Lane>>,
+    names: Vec<String>,
+    home: tempfile::TempDir,
+}
+
 /// Hosts with a rank on each.
 #[derive(Debug)]
 pub(super) struct Site {
     launcher: Child,
-    containers: Vec<Container>,
-    network: Switched,
-    /// For each lane of the prediction's network, where it is here; nothing for those within hosts.
-    lanes: Vec<Option<Lane>>,
+    hosts: Hosts,
     control: File,
-    home: tempfile::TempDir,
     ranks: usize,
     /// The last run.
     run: u64,
@@ -90,17 +100,105 @@ pub(super) fn lacking() -> Option<Failure> {
 
 /// Compiles the program that plays, for all sites.
 pub(super) fn build(directory: &Path) -> Result<PathBuf, Failure> {
-    let (source, program) = (directory.join("player.c"), directory.join("player"));
-    fs::write(&source, PLAYER)?;
-    let built =
-        Command::new(COMPILER).args(["-O1", "-o"]).args([&program, &source]).output().map_err(
-            |error| Failure::new(format!("cannot start `{COMPILER}`: {error}")).hint(INSTALL),
-        )?;
+    compile(directory, "player", PLAYER, &[])
+}
+
+/// Compiles a program for Open MPI, or a library.
+pub(super) fn compile(
+    directory: &Path,
+    name: &str,
+    text: &str,
+    options: &[&str],
+) -> Result<PathBuf, Failure> {
+    let (source, made) = (directory.join(format!("{name}.c")), directory.join(name));
+    fs::write(&source, text)?;
+    let compiler = &mut Command::new(COMPILER);
+    let built = compiler.arg("-O1").args(options).arg("-o").args([&made, &source]).output();
+    let built = built.map_err(|error| {
+        Failure::new(format!("cannot start `{COMPILER}`: {error}")).hint(INSTALL)
+    })?;
     if built.status.success() {
-        return Ok(program);
+        return Ok(made);
     }
     let said = String::from_utf8_lossy(&built.stderr).trim().to_owned();
-    Err(Failure::new(format!("`{COMPILER}` does not compile the program: {said}")).hint(INSTALL))
+    Err(Failure::new(format!("`{COMPILER}` does not compile `{name}.c`: {said}")).hint(INSTALL))
+}
+
+impl Hosts {
+    /// Sets hosts and switches up. The thread that calls it has to live as long as this.
+    pub(super) fn start(network: &Network, shape: Shape, window: Bytes) -> Result<Self, Failure> {
+        let (plan, lanes) = planned(network, shape, window);
+        let made = Switched::make(&plan).map_err(|error| {
+            Failure::new(error)
+                .hint("the kernel needs veth, tbf, cls_u32, act_mirred and tcp_cubic")
+        })?;
+        let home = tempfile::tempdir()?;
+        let sockets = home.path().join(SOCKETS);
+        fs::create_dir(&sockets)?;
+        let listed = home.path().join("names");
+        let name = |host: usize| network.host_name(host).to_owned();
+        let names: Vec<String> = (0..network.hosts()).map(name).collect();
+        let lines = names.iter().enumerate();
+        let lines = lines.map(|(host, name)| format!("{} {name}\n", Switched::address(host)));
+        fs::write(&listed, format!("127.0.0.1 localhost\n{}", lines.collect::<String>()))?;
+        let program = PathBuf::from(product()?.get_program());
+        let start = |(host, name): (usize, &String)| {
+            let options = ContainerOptions {
+                name: name.clone(),
+                hosts: listed.clone(),
+                socket: sockets.join(name),
+                binds: Vec::new(),
+            };
+            Container::start(&program, &FIRST, made.space(host), &options)
+        };
+        let containers = names.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { containers, network: made, lanes, names, home })
+    }
+
+    /// What these hosts and their programs write is below.
+    pub(super) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Starts a rank of a program on each of the first hosts, as many as there are ranks. `command` is what the launcher is
+    /// told beyond that, the program and its arguments at last.
+    pub(super) fn launch(&self, ranks: usize, command: &str) -> Result<Child, Failure> {
+        let home = self.home();
+        let agent = home.join("agent");
+        let program = PathBuf::from(product()?.get_program());
+        let sockets = home.join(SOCKETS);
+        let [product, there] = [&program, &sockets].map(|path| path.display().to_string());
+        let reach = REACH.join(" ");
+        fs::write(&agent, format!("#!/bin/sh\nexec '{product}' {reach} '{there}' \"$@\"\n"))?;
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755))?;
+        let said = File::create(home.join("said"))?;
+        let command = format!(
+            "exec {LAUNCHER} --allow-run-as-root --bind-to none --map-by node --mca plm_rsh_agent '{}' \
+             --mca plm_rsh_no_tree_spawn 1 --mca orte_tmpdir_base /dev/shm --mca pml ob1 --mca btl tcp,self \
+             --mca btl_tcp_if_include {DEVICE} --mca oob_tcp_if_include {DEVICE} -H {} -np {ranks} {command}",
+            agent.display(),
+            self.names.join(","),
+        );
+        let started = Command::new(&program)
+            .args(REACH)
+            .arg(sockets)
+            .args([&self.names[0], &command])
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(said)
+            .spawn();
+        started
+            .map_err(|error| Failure::new(format!("cannot start `{}`: {error}", program.display())))
+    }
+
+    /// The last of what the ranks and their launcher have said.
+    pub(super) fn said(&self) -> String {
+        const LINES_MAX: usize = 12;
+        let text = fs::read_to_string(self.home().join("said")).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+        if last.is_empty() { "they have said nothing".to_owned() } else { last.join("; ") }
+    }
 }
 
 impl Site {
@@ -111,39 +209,14 @@ impl Site {
         window: Bytes,
         player: &Path,
     ) -> Result<Self, Failure> {
-        let (plan, lanes) = planned(network, shape, window);
-        let made = Switched::make(&plan).map_err(|error| {
-            Failure::new(error)
-                .hint("the kernel needs veth, tbf, cls_u32, act_mirred and tcp_cubic")
-        })?;
-        let home = tempfile::tempdir()?;
-        let sockets = home.path().join("hosts");
-        fs::create_dir(&sockets)?;
-        let names = home.path().join("names");
-        let name = |host: usize| network.host_name(host).to_owned();
-        let lines = (0..network.hosts())
-            .map(|host| format!("{} {}\n", Switched::address(host), name(host)));
-        fs::write(&names, format!("127.0.0.1 localhost\n{}", lines.collect::<String>()))?;
-        let program = PathBuf::from(product()?.get_program());
-        let start = |host: usize| {
-            let options = ContainerOptions {
-                name: name(host),
-                hosts: names.clone(),
-                socket: sockets.join(name(host)),
-                binds: Vec::new(),
-            };
-            Container::start(&program, &FIRST, made.space(host), &options)
-        };
-        let containers = (0..network.hosts()).map(start).collect::<Result<Vec<_>, _>>()?;
-        let control = home.path().join("control");
+        let hosts = Hosts::start(network, shape, window)?;
+        let control = hosts.home().join("control");
         let slots = SLOT_BYTES * network.hosts() as u64;
         fs::write(&control, vec![0; usize::try_from(SLOTS + slots)?])?;
         let control = File::options().read(true).write(true).open(&control)?;
-        let hosts: Vec<String> = (0..network.hosts()).map(name).collect();
-        let launcher = launch(&program, home.path(), &sockets, &hosts, player)?;
-        let ranks = hosts.len();
-        let mut site =
-            Self { launcher, containers, network: made, lanes, control, home, ranks, run: MET };
+        let command = format!("'{}' '{}'", player.display(), hosts.home().display());
+        let launcher = hosts.launch(network.hosts(), &command)?;
+        let mut site = Self { launcher, hosts, control, ranks: network.hosts(), run: MET };
         site.wait(START_PATIENCE)?;
         Ok(site)
     }
@@ -158,23 +231,23 @@ impl Site {
         let most = largest(program);
         for rank in 0..self.ranks {
             let steps = steps(program.script(rank), most);
-            fs::write(self.home.path().join(format!("{}.{rank}", self.run)), steps)?;
+            fs::write(self.hosts.home().join(format!("{}.{rank}", self.run)), steps)?;
         }
-        let (again, before) = (self.sent_again()?, self.network.sent()?);
+        let (again, before) = (self.sent_again()?, self.hosts.network.sent()?);
         let begin = monotonic() + LEAD.get();
         self.control.write_all_at(&begin.to_ne_bytes(), 8)?;
         self.control.write_all_at(&self.run.to_ne_bytes(), 0)?;
         let ends = self.wait(patience + LEAD)?;
         let end = ends.into_iter().max().unwrap_or(begin);
-        let after = self.network.sent()?;
+        let after = self.hosts.network.sent()?;
         let data = |lane: &Option<Lane>| {
             let Some(Lane { cable, back }) = *lane else { return Bytes::default() };
             let [before, after] = [&before, &after].map(|sent| sent[cable][usize::from(back)]);
             Bytes::new(data(before, after))
         };
         Ok(Played {
-            time: Nanos::new(end.saturating_sub(begin)),
-            carried: self.lanes.iter().map(data).collect(),
+            times: vec![Nanos::new(end.saturating_sub(begin))],
+            carried: self.hosts.lanes.iter().map(data).collect(),
             again: self.sent_again()? - again,
         })
     }
@@ -192,13 +265,13 @@ impl Site {
             if let Some(status) = self.launcher.try_wait()? {
                 return Err(Failure::new(format!(
                     "`{LAUNCHER}` ended with {status}: {}",
-                    said(self.home.path())
+                    self.hosts.said()
                 )));
             }
             if monotonic() > deadline {
                 return Err(Failure::new(format!(
                     "the ranks did not finish within {patience}: {}",
-                    said(self.home.path())
+                    self.hosts.said()
                 )));
             }
             thread::park_timeout(PAUSE);
@@ -217,7 +290,7 @@ impl Site {
             let text = fs::read_to_string(format!("/proc/{}/net/snmp", container.id()))?;
             retransmitted(&text).ok_or_else(|| Failure::new("the kernel counts no retransmissions"))
         };
-        self.containers.iter().map(of_host).sum()
+        self.hosts.containers.iter().map(of_host).sum()
     }
 }
 
@@ -228,50 +301,6 @@ impl Drop for Site {
         drop(self.launcher.kill());
         drop(self.launcher.wait());
     }
-}
-
-/// Starts a rank on each host, from the first.
-fn launch(
-    program: &Path,
-    home: &Path,
-    sockets: &Path,
-    hosts: &[String],
-    player: &Path,
-) -> Result<Child, Failure> {
-    let agent = home.join("agent");
-    let [product, there] = [program, sockets].map(|path| path.display().to_string());
-    let reach = REACH.join(" ");
-    fs::write(&agent, format!("#!/bin/sh\nexec '{product}' {reach} '{there}' \"$@\"\n"))?;
-    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755))?;
-    let said = File::create(home.join("said"))?;
-    let command = format!(
-        "exec {LAUNCHER} --allow-run-as-root --bind-to none --map-by node --mca plm_rsh_agent '{}' \
-         --mca plm_rsh_no_tree_spawn 1 --mca orte_tmpdir_base /dev/shm --mca pml ob1 --mca btl tcp,self \
-         --mca btl_tcp_if_include {DEVICE} --mca oob_tcp_if_include {DEVICE} -H {} -np {} '{}' '{}'",
-        agent.display(),
-        hosts.join(","),
-        hosts.len(),
-        player.display(),
-        home.display(),
-    );
-    let started = Command::new(program)
-        .args(REACH)
-        .arg(sockets)
-        .args([&hosts[0], &command])
-        .stdin(Stdio::null())
-        .stdout(said.try_clone()?)
-        .stderr(said)
-        .spawn();
-    started.map_err(|error| Failure::new(format!("cannot start `{}`: {error}", program.display())))
-}
-
-/// The last of what the ranks and their launcher have said.
-fn said(home: &Path) -> String {
-    const LINES_MAX: usize = 12;
-    let text = fs::read_to_string(home.join("said")).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
-    if last.is_empty() { "they have said nothing".to_owned() } else { last.join("; ") }
 }
 
 /// What is set up for a network: every lane that is a cable, and the ways of all pairs.

@@ -1,6 +1,10 @@
 //! The streams that are under way, their rates, and when the next of them ends.
+//!
+//! What all of them need at every event is in lists of numbers by stream, which processors go through several at a time; streams
+//! that have ended leave gaps there that the next ones fill.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use meikyo_undo::Forget;
 use meikyo_units::{Bytes, Nanos};
@@ -10,52 +14,65 @@ use crate::completions::count_f64;
 use crate::prediction::course::Course;
 use crate::prediction::network::{LanePlace, Network};
 use crate::prediction::program::Stream;
-use crate::prediction::sharing::{Congestion, Sharing, Way};
+use crate::prediction::routes::Routes;
+use crate::prediction::sharing::{Congestion, Sharing, least};
 
-/// A stream under way.
-#[derive(Debug)]
+/// A stream under way, or a gap.
+#[derive(Debug, Clone, Copy)]
 struct Active {
-    stream: Stream,
-    way: Way,
-    /// That of its acknowledgements; empty within a host.
-    way_back: Way,
     set: usize,
-    bytes_left: f64,
-    bytes_per_s: f64,
-    ends: u64,
+    /// Its way.
+    forth: usize,
+    /// That of its acknowledgements; nothing within a host.
+    back: Option<usize>,
     /// What of it the courses of its lanes do not have yet.
     untold: u64,
 }
 
+/// The rates of all lanes, and what acknowledgements leave of them.
+#[derive(Debug)]
+struct Capacities {
+    whole: Vec<f64>,
+    left: Vec<f64>,
+    /// The lanes of which less is left than the whole.
+    taken: Vec<usize>,
+    acknowledged_share: f64,
+}
+
 #[derive(Debug)]
 pub(super) struct Streams<'a> {
-    network: &'a Network,
+    routes: Routes<'a>,
     congestion: Congestion,
     patience: usize,
-    capacities: Vec<f64>,
+    capacities: Capacities,
     congests: Vec<bool>,
     /// Sets that are not begun.
     prepared: Vec<Option<Vec<Stream>>>,
     /// For each set the streams that are under way.
     open: Vec<usize>,
     active: Vec<Active>,
-    /// How many are under way from host to host with a label.
-    under_way: BTreeMap<(usize, usize, u64), usize>,
-    /// Ways of streams that ended, to be used again.
-    spare: Vec<Way>,
+    /// For each stream what is left of it; infinite in gaps.
+    bytes_left: Vec<f64>,
+    /// How long that took when rates were worked out last.
+    left_s: Vec<f64>,
+    gaps: BinaryHeap<Reverse<usize>>,
+    /// For each way how many streams are under way on it.
+    under_way: Vec<usize>,
     carried: Vec<Bytes>,
     /// For each lane what it carries over time, if that is asked for.
     courses: Option<Vec<Course>>,
     sharing: Sharing,
-    rates: Vec<f64>,
-    /// What acknowledgements leave of each lane.
-    left: Vec<f64>,
-    acknowledged_share: f64,
-    /// How long what goes by each lane waits there behind the windows of streams.
+    /// What a window takes on each lane, and as many as its queue has room for.
+    window_s: Vec<f64>,
+    windows_s: Vec<f64>,
+    /// How long what goes by each lane waits there behind the windows of streams, and the lanes where it does.
     queued_s: Vec<f64>,
-    /// The instant for which `bytes_left` holds.
+    queued: Vec<usize>,
+    /// Streams that end at the same instant.
+    ending: Vec<usize>,
+    /// The instant for which `bytes_left` holds, and the one from which `left_s` counts.
     as_of: u64,
-    next_end: Option<u64>,
+    solved_at: u64,
     begun: bool,
     freed: usize,
     solutions: u64,
@@ -67,26 +84,38 @@ impl<'a> Streams<'a> {
         let lanes = network.lanes();
         let congests =
             |place: LanePlace| matches!(place, LanePlace::Cable { .. } | LanePlace::ToHost { .. });
+        let congests: Vec<bool> = lanes.iter().map(|lane| congests(lane.place)).collect();
+        let whole: Vec<f64> = lanes.iter().map(|lane| lane.bytes_per_s).collect();
+        let window = count_f64(congestion.window.get());
+        let windows = window * count_f64(wide(congestion.streams_max));
         Self {
-            network,
+            routes: Routes::new(network),
             congestion,
             patience,
-            capacities: lanes.iter().map(|lane| lane.bytes_per_s).collect(),
-            congests: lanes.iter().map(|lane| congests(lane.place)).collect(),
             prepared: Vec::new(),
             open: Vec::new(),
             active: Vec::new(),
-            under_way: BTreeMap::new(),
-            spare: Vec::new(),
+            bytes_left: Vec::new(),
+            left_s: Vec::new(),
+            gaps: BinaryHeap::new(),
+            under_way: Vec::new(),
             carried: vec![Bytes::default(); lanes.len()],
             courses: courses.then(|| vec![Course::default(); lanes.len()]),
-            sharing: Sharing::default(),
-            rates: Vec::new(),
-            left: Vec::new(),
-            acknowledged_share: network.rates().acknowledged_share(),
+            sharing: Sharing::new(congests.clone(), congestion),
+            congests,
+            window_s: whole.iter().map(|capacity| window / capacity).collect(),
+            windows_s: whole.iter().map(|capacity| windows / capacity).collect(),
             queued_s: vec![0.0; lanes.len()],
+            queued: Vec::new(),
+            capacities: Capacities {
+                left: whole.clone(),
+                whole,
+                taken: Vec::new(),
+                acknowledged_share: network.rates().acknowledged_share(),
+            },
+            ending: Vec::new(),
             as_of: 0,
-            next_end: None,
+            solved_at: 0,
             begun: false,
             freed: 0,
             solutions: 0,
@@ -105,74 +134,86 @@ impl<'a> Streams<'a> {
         let streams = self.prepared[set].take().expect("a set begins once");
         self.advance(now);
         for stream in streams.iter().filter(|stream| stream.bytes > Bytes::default()) {
-            let mut way = self.spare.pop().unwrap_or_default();
-            self.network.route(stream.from, stream.to, stream.label, &mut way);
-            for &lane in &way {
+            let forth = self.routes.of(stream.forth());
+            let acknowledged = stream.from != stream.to && self.capacities.acknowledged_share > 0.0;
+            let back = acknowledged.then(|| self.routes.of(stream.back()));
+            for &lane in self.routes.way(forth) {
                 self.carried[lane] = Bytes::new(self.carried[lane].get() + stream.bytes.get());
             }
-            let mut way_back = self.spare.pop().unwrap_or_default();
-            if stream.from != stream.to && self.acknowledged_share > 0.0 {
-                self.network.route(stream.to, stream.from, stream.label_back, &mut way_back);
+            let most = forth.max(back.unwrap_or(forth));
+            if self.under_way.len() <= most {
+                self.under_way.resize(most + 1, 0);
             }
-            *self.under_way.entry(stream.forth()).or_default() += 1;
-            self.active.push(Active {
-                stream: *stream,
-                way,
-                way_back,
-                set,
-                bytes_left: count_f64(stream.bytes.get()),
-                bytes_per_s: 0.0,
-                ends: u64::MAX,
-                untold: stream.bytes.get(),
-            });
+            self.under_way[forth] += 1;
+            let own = self.gap();
+            self.active[own] = Active { set, forth, back, untold: stream.bytes.get() };
+            self.bytes_left[own] = count_f64(stream.bytes.get());
+            self.sharing.add(own, self.routes.way(forth));
             self.open[set] += 1;
             self.begun = true;
         }
         self.open[set] == 0
     }
 
+    /// The first place that no stream has.
+    fn gap(&mut self) -> usize {
+        // Those beyond the end were given up there. None is left when the lists grow.
+        while let Some(Reverse(gap)) = self.gaps.pop() {
+            if gap < self.active.len() {
+                return gap;
+            }
+        }
+        self.active.push(Active { set: 0, forth: 0, back: None, untold: 0 });
+        self.bytes_left.push(f64::INFINITY);
+        self.left_s.push(f64::INFINITY);
+        self.active.len() - 1
+    }
+
     /// When the next stream ends, if nothing else begins; rates hold from `now` on.
     pub(super) fn next_end(&mut self, now: u64) -> Option<u64> {
-        let waited = self.patience == 0 || self.freed * self.patience > self.active.len();
+        let under_way = self.sharing.order().len();
+        let waited = self.patience == 0 || self.freed * self.patience > under_way;
         if self.begun || (self.freed > 0 && waited) {
             self.solve(now);
         }
-        self.next_end
+        (under_way > 0).then(|| end_of(self.solved_at, least(&self.left_s)))
     }
 
     /// Ends the streams whose end is `now`; gives the sets that are whole.
     pub(super) fn ended(&mut self, now: u64) -> Vec<usize> {
         self.advance(now);
+        // A little more than may have ended, since ends are rounded.
+        let about_s = Nanos::new(now - self.solved_at + 2).as_secs_f64();
+        let mut ending = std::mem::take(&mut self.ending);
+        let (all, solved_at) = (self.left_s.iter().enumerate(), self.solved_at);
+        let ends =
+            |&(_, &left_s): &(usize, &f64)| left_s <= about_s && end_of(solved_at, left_s) <= now;
+        ending.extend(all.filter(ends).map(|(own, _)| own));
+        ending.sort_unstable_by_key(|own| self.sharing.number(*own));
+        self.sharing.remove(&ending);
         let mut whole = Vec::new();
-        let mut at = 0;
-        while let Some(stream) = self.active.get(at) {
-            if stream.ends > now {
-                at += 1;
-                continue;
-            }
-            // The order of those that are left is part of the result, as far as rounding is.
-            let mut stream = self.active.remove(at);
+        for own in ending.drain(..) {
             if let Some(courses) = &mut self.courses {
-                stream.tell(courses, [now.saturating_sub(1), now], 0);
+                let way = self.routes.way(self.active[own].forth);
+                self.active[own].tell(courses, way, [now.saturating_sub(1), now], 0);
             }
-            for mut way in [stream.way, stream.way_back] {
-                way.clear();
-                self.spare.push(way);
-            }
-            let forth = stream.stream.forth();
-            let others = self.under_way.get_mut(&forth).expect("it was under way");
-            *others -= 1;
-            if *others == 0 {
-                self.under_way.remove(&forth);
-            }
+            let Active { set, forth, .. } = self.active[own];
+            self.under_way[forth] -= 1;
+            self.bytes_left[own] = f64::INFINITY;
+            self.left_s[own] = f64::INFINITY;
+            self.gaps.push(Reverse(own));
             self.freed += 1;
-            self.open[stream.set] -= 1;
-            if self.open[stream.set] == 0 {
-                whole.push(stream.set);
+            self.open[set] -= 1;
+            if self.open[set] == 0 {
+                whole.push(set);
             }
         }
-        self.next_end = self.active.iter().map(|stream| stream.ends).min();
-        if self.active.is_empty() {
+        self.ending = ending;
+        let kept = self.bytes_left.iter().rposition(|left| left.is_finite()).map_or(0, |at| at + 1);
+        self.active.truncate(kept);
+        self.bytes_left.truncate(kept);
+        self.left_s.truncate(kept);
+        if kept == 0 {
             self.freed = 0;
         }
         whole
@@ -180,100 +221,101 @@ impl<'a> Streams<'a> {
 
     fn solve(&mut self, now: u64) {
         self.advance(now);
-        self.left.clone_from(&self.capacities);
-        self.share();
-        if self.acknowledged_share > 0.0 && self.take_acknowledgements() {
-            self.share();
+        self.capacities.restore();
+        self.sharing.solve(&self.capacities.left);
+        if self.capacities.acknowledged_share > 0.0 && self.take_acknowledgements() {
+            self.sharing.solve(&self.capacities.left);
         }
         self.queue();
-        for (stream, &rate) in self.active.iter_mut().zip(&self.rates) {
-            stream.bytes_per_s = rate;
-            // To the nearest nanosecond, but no end is where it began.
-            let left = Nanos::from_secs_f64(stream.bytes_left / rate).get();
-            stream.ends = now.saturating_add(left.max(1));
+        let rates = self.sharing.rates();
+        for ((left_s, bytes), rate) in self.left_s.iter_mut().zip(&self.bytes_left).zip(rates) {
+            *left_s = bytes / rate;
         }
-        self.next_end = self.active.iter().map(|stream| stream.ends).min();
+        self.solved_at = now;
         self.begun = false;
         self.freed = 0;
         self.solutions += 1;
-    }
-
-    /// Shares out what is left of the lanes.
-    fn share(&mut self) {
-        let ways = self.active.iter().map(|stream| &stream.way);
-        let rates = &mut self.rates;
-        self.sharing.solve(&self.left, &self.congests, ways, self.congestion, rates);
     }
 
     /// Puts the window of each stream, or what is left of it, into the queue of the lane that limits it. What a host's own
     /// card cannot send stays with its connection (TCP small queues).
     fn queue(&mut self) {
         let window = count_f64(self.congestion.window.get());
-        if window > 0.0 {
-            self.queued_s.fill(0.0);
-            let most = window * places_f64(self.congestion.streams_max);
-            for (active, &lane) in self.active.iter().zip(self.sharing.limits()) {
-                if !self.congests[lane] {
-                    continue;
-                }
-                let span_s = active.bytes_left.min(window) / self.capacities[lane];
-                let most_s = most / self.capacities[lane];
-                self.queued_s[lane] = (self.queued_s[lane] + span_s).min(most_s);
+        if window <= 0.0 {
+            return;
+        }
+        for lane in self.queued.drain(..) {
+            self.queued_s[lane] = 0.0;
+        }
+        for &own in self.sharing.order() {
+            let lane = self.sharing.limit(own);
+            if !self.congests[lane] {
+                continue;
             }
+            let left = self.bytes_left[own];
+            let span_s = if left < window {
+                left / self.capacities.whole[lane]
+            } else {
+                self.window_s[lane]
+            };
+            self.queued_s[lane] = (self.queued_s[lane] + span_s).min(self.windows_s[lane]);
+            self.queued.push(lane);
         }
     }
 
     /// How long what is said about a set that has not begun waits behind the windows of others on its way, or on the way
     /// back: the longest time of all its streams.
-    pub(super) fn queued(&self, set: usize, back: bool) -> Nanos {
-        if self.congestion.window == Bytes::default() || self.active.is_empty() {
+    pub(super) fn queued(&mut self, set: usize, back: bool) -> Nanos {
+        if self.congestion.window == Bytes::default() || self.sharing.order().is_empty() {
             return Nanos::ZERO;
         }
-        let mut way = Way::default();
         let mut longest_s = 0.0_f64;
         let streams = self.prepared[set].iter().flatten();
         for stream in streams.filter(|stream| stream.from != stream.to) {
-            let (from, to, label) = if back { stream.back() } else { stream.forth() };
-            way.clear();
-            self.network.route(from, to, label, &mut way);
-            longest_s = longest_s.max(way.iter().map(|&lane| self.queued_s[lane]).sum());
+            let route = self.routes.of(if back { stream.back() } else { stream.forth() });
+            let way = self.routes.way(route).iter();
+            longest_s = longest_s.max(way.map(|&lane| self.queued_s[lane]).sum());
         }
         Nanos::from_secs_f64(longest_s)
     }
 
-    /// Takes from the lanes what the acknowledgements of all streams need at their rates; gives whether any do.
+    /// Takes from the lanes what the acknowledgements of all streams need at their rates; gives whether that can change any
+    /// rate.
     ///
     /// Where data go in the other direction of the same connection, these carry the acknowledgements. Rates
     /// become lower by that, so that acknowledgements need less: a share of a share, which is left out.
     fn take_acknowledgements(&mut self) -> bool {
-        let mut any = false;
-        for (active, rate) in self.active.iter().zip(&self.rates) {
-            if active.way_back.is_empty() || self.under_way.contains_key(&active.stream.back()) {
+        for &own in self.sharing.order() {
+            let Some(back) = self.active[own].back.filter(|back| self.under_way[*back] == 0) else {
                 continue;
-            }
-            any = true;
-            for &lane in &active.way_back {
-                // Streams whose ways there are one cable's and back another's do not fill that one.
-                let least = self.capacities[lane] / 2.0;
-                let left = self.left[lane] - rate * self.acknowledged_share;
-                self.left[lane] = left.max(least);
-            }
+            };
+            let loss = self.sharing.rates()[own] * self.capacities.acknowledged_share;
+            self.capacities.take(self.routes.way(back), loss);
         }
-        any
+        let Capacities { whole, left, taken, .. } = &self.capacities;
+        let spares =
+            |&lane: &usize| self.sharing.spares(lane, whole[lane], whole[lane] - left[lane]);
+        !taken.iter().all(spares)
     }
 
     /// Takes from every stream what has gone since the last time.
     fn advance(&mut self, now: u64) {
-        let span_s = Nanos::new(now - self.as_of).as_secs_f64();
-        if now > self.as_of {
-            for stream in &mut self.active {
-                stream.bytes_left = (stream.bytes_left - stream.bytes_per_s * span_s).max(0.0);
-                if let Some(courses) = &mut self.courses {
-                    stream.tell(courses, [self.as_of, now], rounded(stream.bytes_left));
-                }
-            }
-            self.as_of = now;
+        if now <= self.as_of {
+            return;
         }
+        let span_s = Nanos::new(now - self.as_of).as_secs_f64();
+        for (left, rate) in self.bytes_left.iter_mut().zip(self.sharing.rates()) {
+            let after = *left - rate * span_s;
+            *left = if after > 0.0 { after } else { 0.0 };
+        }
+        if let Some(courses) = &mut self.courses {
+            for &own in self.sharing.order() {
+                let way = self.routes.way(self.active[own].forth);
+                let left = rounded(self.bytes_left[own]);
+                self.active[own].tell(courses, way, [self.as_of, now], left);
+            }
+        }
+        self.as_of = now;
     }
 
     pub(super) fn carried(&self) -> Vec<Bytes> {
@@ -285,7 +327,7 @@ impl<'a> Streams<'a> {
     }
 
     pub(super) fn sets(&self) -> u64 {
-        u64::try_from(self.prepared.len()).expect("a count fits in 64 bits")
+        wide(self.prepared.len())
     }
 
     pub(super) fn solutions(&self) -> u64 {
@@ -293,21 +335,47 @@ impl<'a> Streams<'a> {
     }
 }
 
+impl Capacities {
+    /// Nothing is taken.
+    fn restore(&mut self) {
+        for lane in self.taken.drain(..) {
+            self.left[lane] = self.whole[lane];
+        }
+    }
+
+    /// Takes so much from each lane of a way.
+    fn take(&mut self, way: &[usize], loss: f64) {
+        for &lane in way {
+            // Streams whose ways there are one cable's and back another's do not fill that one.
+            let (whole, left) = (self.whole[lane], self.left[lane]);
+            if left >= whole {
+                self.taken.push(lane);
+            }
+            self.left[lane] = (left - loss).max(whole / 2.0);
+        }
+    }
+}
+
 impl Active {
     /// Tells its lanes what went over them in a span at whose end so much is left.
-    fn tell(&mut self, courses: &mut [Course], span: [u64; 2], left: u64) {
+    fn tell(&mut self, courses: &mut [Course], way: &[usize], span: [u64; 2], left: u64) {
         let gone = self.untold.saturating_sub(left);
         if gone > 0 {
             self.untold -= gone;
-            for &lane in &self.way {
+            for &lane in way {
                 courses[lane].add_evenly(span, gone, &mut Forget);
             }
         }
     }
 }
 
-fn places_f64(count: usize) -> f64 {
-    count_f64(u64::try_from(count).expect("a count fits in 64 bits"))
+/// When a stream ends that takes so long: to the nearest nanosecond, but no end is where it began.
+fn end_of(solved_at: u64, left_s: f64) -> u64 {
+    solved_at.saturating_add(Nanos::from_secs_f64(left_s).get().max(1))
+}
+
+fn wide(count: usize) -> u64 {
+    u64::try_from(count).expect("a count fits in 64 bits")
 }
 
 #[expect(

@@ -1,6 +1,7 @@
 //! One process column as an actor: what it does for panel after panel.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use meikyo_units::{Bytes, Nanos};
 
@@ -33,8 +34,32 @@ pub struct Column<'a> {
     /// Whether the panel that is under way has been handed on, as far as it is this column's part.
     handed_on: bool,
     tasks: VecDeque<Task>,
-    /// The order of the processes for the swap of one panel.
-    order: Option<(u64, Order)>,
+    swaps: Rc<[Swap]>,
+}
+
+/// The row swap of one panel, which is the same in all columns but for how wide they are.
+#[derive(Debug)]
+pub(super) struct Swap {
+    order: Order,
+    /// What makes the pieces of all processes equal.
+    even: Vec<Part>,
+}
+
+impl Swap {
+    /// Those of all panels; none where no rows are swapped.
+    pub(super) fn all(hpl: &Hpl) -> Rc<[Self]> {
+        let rows = Dealt { order: hpl.order, block: hpl.block, processes: wide(hpl.rows) };
+        let panels = if hpl.rows > 1 { rows.blocks() } else { 0 };
+        let swap = |panel: u64| {
+            let rows_left: Vec<u64> =
+                (0..rows.processes).map(|process| rows.rows_from(panel, process)).collect();
+            let pivots = draw_pivots(hpl.seed, panel, rows.size(panel), &rows_left);
+            let order = logarithmic_order(narrow(panel % rows.processes), &pivots);
+            let even = equilibrate(&mut sums(&order.pivots));
+            Self { order, even }
+        };
+        (0..panels).map(swap).collect()
+    }
 }
 
 /// What is left of an iteration.
@@ -58,7 +83,13 @@ enum Task {
 }
 
 impl<'a> Column<'a> {
-    pub(super) fn new(hpl: &'a Hpl, placement: &'a Placement, me: usize, bytes_per_s: f64) -> Self {
+    pub(super) fn new(
+        hpl: &'a Hpl,
+        placement: &'a Placement,
+        me: usize,
+        bytes_per_s: f64,
+        swaps: Rc<[Swap]>,
+    ) -> Self {
         let dealt =
             |order, processes| Dealt { order, block: hpl.block, processes: wide(processes) };
         // Two rows of the panel, and four numbers about the pivot.
@@ -74,7 +105,7 @@ impl<'a> Column<'a> {
             next_panel: 0,
             handed_on: true,
             tasks: VecDeque::new(),
-            order: None,
+            swaps,
         }
     }
 
@@ -138,19 +169,19 @@ impl<'a> Column<'a> {
             return;
         }
         if self.hpl.rows > 1 {
-            let order = self.order(by);
-            let even = equilibrate(&mut sums(&order.pivots));
+            let swaps = Rc::clone(&self.swaps);
+            let Swap { order, even } = &swaps[narrow(by)];
             let steps = [
-                (spread(&order.pivots), log2_up(self.hpl.rows), SPREAD),
+                (&spread(&order.pivots), log2_up(self.hpl.rows), SPREAD),
                 // Each gives what it has beyond the others to one side, and gets from the other.
                 (even, 2, SPREAD),
-                (roll(self.hpl.rows, self.rows.size(by)), wide(self.hpl.rows) - 1, ROLL),
+                (&roll(self.hpl.rows, self.rows.size(by)), wide(self.hpl.rows) - 1, ROLL),
             ];
             for (parts, latencies, what) in
                 steps.into_iter().filter(|(parts, ..)| !parts.is_empty())
             {
                 let streams =
-                    parts.iter().map(|part| self.stream_of(*part, &order, columns)).collect();
+                    parts.iter().map(|part| self.stream_of(*part, order, columns)).collect();
                 // Each step announces its data, is asked for them, and sends them.
                 let start_up = Nanos::new(3 * latencies * self.hpl.latency.get());
                 self.tasks.push_back(Task::Do(Step::Move { streams, start_up, what }));
@@ -158,22 +189,6 @@ impl<'a> Column<'a> {
             }
         }
         self.tasks.push_back(Task::Update { by, columns, awaited });
-    }
-
-    /// The order of the processes for the swap of a panel.
-    fn order(&mut self, panel: u64) -> Order {
-        if let Some((known, order)) = &self.order
-            && *known == panel
-        {
-            return order.clone();
-        }
-        let rows_left: Vec<u64> =
-            (0..self.rows.processes).map(|process| self.rows.rows_from(panel, process)).collect();
-        let pivots = draw_pivots(self.hpl.seed, panel, self.rows.size(panel), &rows_left);
-        let owner = narrow(panel % self.rows.processes);
-        let order = logarithmic_order(owner, &pivots);
-        self.order = Some((panel, order.clone()));
-        order
     }
 
     /// A part of a swap as a stream between two processes of this column.

@@ -10,7 +10,9 @@ use proptest::prelude::*;
 use super::known::{PAYLOAD, Shared};
 use super::{PacketOptions, PacketRun, run_shared};
 use crate::prediction::ranks::number;
-use crate::prediction::{Deal, Messaging, Network, Op, Placement, RankProgram, Rates, Script};
+use crate::prediction::{
+    Deal, LookAgain, Messaging, Network, Op, Placement, RankProgram, Rates, Script,
+};
 
 const FRAME_NS: u64 = 12_304;
 
@@ -87,7 +89,7 @@ proptest! {
         let network = network(topology);
         let program = program(network.hosts(), &messages, step);
         let options = PacketOptions {
-            messaging: Messaging { latency: Nanos::new(50_000), eager_max: Bytes::new(eager_max), look_again: Nanos::ZERO },
+            messaging: Messaging { latency: Nanos::new(50_000), eager_max: Bytes::new(eager_max), look_again: LookAgain::AT_ONCE },
             hop_delay: Nanos::new(1_000),
             pause,
             port_buffer: Bytes::new(port_buffer),
@@ -116,7 +118,7 @@ fn a_message_that_nothing_disturbs_is_a_few_events() {
         messaging: Messaging {
             latency: Nanos::new(50_000),
             eager_max: Bytes::new(0),
-            look_again: Nanos::ZERO,
+            look_again: LookAgain::AT_ONCE,
         },
         hop_delay: Nanos::new(1_000),
         pause: true,
