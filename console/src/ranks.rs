@@ -2,6 +2,7 @@
 
 pub(crate) mod joined;
 
+use meikyo_mpi::{BuildError, JoinError};
 use meikyo_sim::{Membership, Ranks};
 
 use crate::failure::{Answer, Failure};
@@ -16,10 +17,19 @@ pub fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Answer, Fa
         return work();
     }
     let membership = Membership::begin().map_err(|error| {
-        Failure::new(error).hint(
-            "install the compiler of the MPI whose `mpirun` it is (Debian: libmpich-dev or libopenmpi-dev), or name it: \
-             MPICC=mpicc.openmpi",
-        )
+        let hint = match error {
+            JoinError::OtherMpi { .. } => {
+                "name the compiler of the MPI whose `mpirun` it is: MPICC=mpicc.openmpi or MPICC=mpicc.mpich"
+            }
+            JoinError::Build(BuildError::Unwritten { .. }) => {
+                "name a directory that you may write to in XDG_CACHE_HOME or TMPDIR"
+            }
+            _ => {
+                "install the compiler of the MPI whose `mpirun` it is (Debian: libmpich-dev or libopenmpi-dev), \
+                 or name it: MPICC=/opt/mpi/bin/mpicc"
+            }
+        };
+        Failure::new(error).hint(hint)
     })?;
     let Some(membership) = membership else { return work() };
     let ranks = joined::join(membership.ranks());

@@ -89,7 +89,8 @@ pub fn shared_library(
         .map_err(|source| BuildError::NotThere { compiler: compiler.to_owned(), source })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(BuildError::Refused { compiler: compiler.to_owned(), said });
+        let (compiler, status) = (compiler.to_owned(), output.status);
+        return Err(BuildError::Refused { compiler, status, said });
     }
     Ok(library)
 }

@@ -1,12 +1,13 @@
 //! What keeps a process from calling the MPI at hand.
 
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 /// Why a library could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// There is none under that name, or it cannot be run.
-    #[error("cannot run `{}`: {source}", .compiler.display())]
+    #[error("cannot run `{}`", .compiler.display())]
     NotThere {
         /// As it was called.
         compiler: PathBuf,
@@ -14,15 +15,17 @@ pub enum BuildError {
         source: std::io::Error,
     },
     /// It ended with an error.
-    #[error("`{}` fails:\n{said}", .compiler.display())]
+    #[error("`{}` fails ({status}){}{said}", .compiler.display(), if said.is_empty() { "" } else { ":\n" })]
     Refused {
         /// As it was called.
         compiler: PathBuf,
+        /// How it ended.
+        status: ExitStatus,
         /// Its messages.
         said: String,
     },
     /// What it is built from or to cannot be written.
-    #[error("cannot write `{}`: {source}", .path.display())]
+    #[error("cannot write `{}`", .path.display())]
     Unwritten {
         /// The file or directory.
         path: PathBuf,

@@ -4,37 +4,37 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use rustix::fs::Access;
+
 use crate::compiler;
 use crate::failure::{BuildError, JoinError};
 use crate::loaded::Loaded;
 
 const SOURCES: [(&str, &str); 1] = [("ranks.c", include_str!("ranks.c"))];
 
-/// Loads the library that `compiler` has made or makes.
+/// Loads the library that `compiler` has made or makes. Where nothing can be kept, it is made for this
+/// process alone.
 pub(crate) fn load(compiler: &Path) -> Result<Loaded, JoinError> {
-    let Some(directory) = directory() else {
-        let passing = temporary(&std::env::temp_dir())?;
-        return Loaded::open(&build(compiler, passing.path())?);
-    };
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&directory)
-        .map_err(|source| BuildError::Unwritten { path: directory.clone(), source })?;
+    let directory = directory();
     // One that cannot be loaded any more was made for an MPI that is gone.
-    let mine = compiler::found(compiler.as_os_str()).map(|path| directory.join(name(&path)));
-    let candidates = match &mine {
-        Some(mine) => vec![mine.clone()],
-        None if compiler::chosen().is_none() => of_other_hosts(&directory),
-        None => Vec::new(),
+    let mine = compiler::found(compiler.as_os_str()).map(|path| name(&path));
+    let candidates = match (&directory, &mine) {
+        (Some(directory), Some(mine)) => vec![directory.join(mine)],
+        (Some(directory), None) if compiler::chosen().is_none() => of_other_hosts(directory),
+        _ => Vec::new(),
     };
     let mut ours = candidates.iter().filter(|candidate| is_ours(candidate));
     if let Some(loaded) = ours.find_map(|candidate| Loaded::open(candidate).ok()) {
         return Ok(loaded);
     }
-    let passing = temporary(&directory)?;
+    let writable = directory.filter(|directory| {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.is_ok() && rustix::fs::access(directory, Access::WRITE_OK).is_ok()
+    });
+    let passing = temporary(writable.as_deref().unwrap_or(&std::env::temp_dir()))?;
     let built = build(compiler, passing.path())?;
-    let kept = mine.unwrap_or_else(|| directory.join(name(compiler)));
+    let Some(directory) = writable else { return Loaded::open(&built) };
+    let kept = directory.join(mine.unwrap_or_else(|| name(compiler)));
     // Other ranks do the same at the same time; each finds a whole file there.
     std::fs::rename(&built, &kept)
         .map_err(|source| BuildError::Unwritten { path: kept.clone(), source })?;

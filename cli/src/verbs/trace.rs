@@ -92,7 +92,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
         let Summary { ranks, calls, bytes, .. } = summary;
         let text = format!(
             "{ranks} ranks, {calls} calls, {bytes} bytes in {0}\n\
-             replay it: meikyo fabric predict --program trace:{0}\n",
+             replay it: meikyo fabric predict --cluster FILE --program trace:{0}\n",
             args.out.display()
         );
         output::print(&text)?;

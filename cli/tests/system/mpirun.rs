@@ -138,6 +138,9 @@ fn a_library_is_kept_and_built_anew_where_it_is_damaged_or_others_can_write_it()
         // A host without a compiler takes what another one has built.
         let mut command = mpi.command_of(&["env", "PATH=/none", env!("CARGO_BIN_EXE_meikyo")]);
         json(&command.args(small).arg("--json").output().unwrap());
+        // Nothing can be kept there.
+        let mut command = mpi.command(&small);
+        json(&command.arg("--json").env("XDG_CACHE_HOME", "/proc/none").output().unwrap());
         // What others can write may have been written by them.
         std::fs::set_permissions(&kept, Permissions::from_mode(0o777)).unwrap();
         mpi.json(&small);
@@ -224,6 +227,7 @@ fn an_mpi_that_cannot_be_called_is_told_with_what_to_install_or_name() {
         };
         let missing = said("no-such-mpicc");
         assert!(missing.contains("cannot run `no-such-mpicc`"), "{missing}");
+        assert_eq!(missing.matches("No such file or directory").count(), 2, "by rank: {missing}");
         assert!(missing.contains("libmpich-dev or libopenmpi-dev"), "{missing}");
         let refuses = said("false");
         assert!(refuses.contains("`false` fails"), "{refuses}");
@@ -232,6 +236,7 @@ fn an_mpi_that_cannot_be_called_is_told_with_what_to_install_or_name() {
         for other in libraries.iter().filter(|other| other.name != mpi.name) {
             let other = said(&format!("mpicc.{}", other.name));
             assert!(other.contains("`mpirun` started 2 processes"), "{other}");
+            assert!(other.contains("name the compiler of the MPI whose `mpirun` it is"), "{other}");
         }
     }
 }
