@@ -112,13 +112,11 @@ fn tests(
         variables.push(("MEIKYO_PYTHON".to_owned(), interpreter.clone()));
     }
     let build = |take: &mut dyn FnMut(TestBinary)| {
-        let mut lab = Vec::new();
-        if !binaries::build(root, &features, &lanes::LAB, &mut |binary| lab.push(binary))? {
-            return Ok(false);
-        }
-        // Not before, since the program that is run in labs may be made last.
-        lab.into_iter().for_each(&mut *take);
-        binaries::build(root, &features, &[], take)
+        // Where it builds tests cargo makes examples without their plain names.
+        let examples = ["build", "--workspace", "--locked", "--features", &features];
+        Ok(cargo(root, &[&examples[..], &lanes::RUN_IN_LABS].concat()).run()?
+            && binaries::build(root, &features, &lanes::LABS, take)?
+            && binaries::build(root, &features, &[], take)?)
     };
     let quick = |tally: &mut Tally| {
         if filter.is_none() { quick_checks(root, built, tally) } else { Ok(()) }

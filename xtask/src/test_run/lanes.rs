@@ -10,8 +10,9 @@ use std::sync::{Mutex, OnceLock, mpsc};
 use crate::tally::Tally;
 use crate::test_run::binaries::TestBinary;
 
-/// What the lab's tests need, which cargo is asked for first: their program, and the one that is run in labs.
-pub(crate) const LAB: [&str; 4] = ["--test", "labs", "--example", "roles"];
+/// What cargo is asked for first: the programs that the lab's tests run in labs, and those tests.
+pub(crate) const RUN_IN_LABS: [&str; 4] = ["--example", "roles", "--example", "escapes"];
+pub(crate) const LABS: [&str; 2] = ["--test", "labs"];
 /// Programs that mostly wait, and run nothing else that is built.
 const WAITING: [&str; 3] = ["meikyo-lab labs", "meikyo-lab meikyo_lab", "meikyo-snmp it"];
 /// The program whose tests ask cargo for something.
@@ -144,7 +145,7 @@ mod tests {
         ("meikyo-lab", "labs"),
         ("meikyo-cli", "system"),
     ];
-    const LABS: &str = "meikyo-lab labs";
+    const OF_LABS: &str = "meikyo-lab labs";
 
     fn binaries() -> Vec<TestBinary> {
         NAMES.map(|(package, target)| TestBinary::named(package, target)).into()
@@ -234,9 +235,9 @@ mod tests {
         let one = |binary: &TestBinary| notes.note(&binary.name()).map(|()| Tally::default());
         let build = |take: &mut dyn FnMut(TestBinary)| {
             let (first, later): (Vec<_>, Vec<_>) =
-                binaries().into_iter().partition(|binary| binary.name() == LABS);
+                binaries().into_iter().partition(|binary| binary.name() == OF_LABS);
             first.into_iter().for_each(&mut *take);
-            notes.wait(LABS, PATIENCE);
+            notes.wait(OF_LABS, PATIENCE);
             notes.note("the rest is built")?;
             later.into_iter().for_each(take);
             Ok(true)
@@ -245,7 +246,7 @@ mod tests {
         let beside = Beside { build, quick: nothing, by_cargo, page, left_with_page: 0 };
         assert!(run(one, beside, &mut Tally::default()).unwrap());
         let places = notes.places();
-        assert_eq!((places[LABS], places["the rest is built"]), (0, 1), "{places:?}");
+        assert_eq!((places[OF_LABS], places["the rest is built"]), (0, 1), "{places:?}");
     }
 
     #[test]
@@ -264,7 +265,7 @@ mod tests {
             left_with_page: 0,
         };
         assert!(!run(one, beside, &mut Tally::default()).unwrap());
-        assert_eq!(notes.places().into_keys().collect::<Vec<_>>(), [LABS]);
+        assert_eq!(notes.places().into_keys().collect::<Vec<_>>(), [OF_LABS]);
     }
 
     #[test]
