@@ -121,11 +121,16 @@ pub fn bytes_text(bytes: u64) -> String {
     in_units(bytes, &AMOUNTS, "bytes")
 }
 
-/// How many there are of what is called so: `1 host`, `3 hosts`.
+/// How many there are of what is called so: `1 host`, `3 hosts`, `4 switches`.
 pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
     // Saturates, and is then one of many all the same.
     let count = count.try_into().unwrap_or(u64::MAX);
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    let ending = match count {
+        1 => "",
+        _ if one.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {one}{ending}")
 }
 
 /// A count or a size as a real number; those of a run are far below 2^53.

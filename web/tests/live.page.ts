@@ -54,12 +54,13 @@ describe("live", () => {
     const busiest = async (): Promise<string[]> =>
       (await page.locator("table[aria-label='Devices with most'] tbody td:first-child").allTextContents()).slice(0, 4);
     await until("the busiest are listed", async () => (await busiest()).length === 4);
-    // The list takes room from the lines, for which others may be chosen then, once.
-    const paints = await page.evaluate(() => window.__meikyo.paints);
-    await until("the page has its layout", () =>
-      page.evaluate((paints) => window.__meikyo.paints >= paints + 10, paints),
-    );
-    const before = await until("lines are chosen", async () => ((await names()).length === 4 ? names() : null));
+    // The list takes room from the lines, for which others may be chosen then, once: those are meant that stay.
+    const before = await until("lines stay as they were chosen", async () => {
+      const chosen = await names();
+      const paints = await page.evaluate(() => window.__meikyo.paints);
+      await until("it is painted on", () => page.evaluate((paints) => window.__meikyo.paints >= paints + 10, paints));
+      return chosen.length === 4 && (await names()).join() === chosen.join() && chosen;
+    });
     const now = await until("others are the busiest", async () => {
       const ranked = await busiest();
       return ranked.length === 4 && ranked.some((name) => !before.includes(name)) && ranked;

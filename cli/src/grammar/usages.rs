@@ -21,7 +21,7 @@ const NOT_REACHED: &str = "a number is not reached, or the output is not right";
 pub(crate) const USAGES: &[Usage] = &[
     asks(
         "measure",
-        "rows were lost, or did not reach the server",
+        "rows were lost; what waits in the spool is not",
         &[
             "meikyo measure --cluster cluster.toml --out recording --serve",
             "meikyo measure --for 30s --quiet --json",

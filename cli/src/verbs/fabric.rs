@@ -34,7 +34,7 @@ pub(crate) struct FabricArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Plan VLANs and which hosts send in which; show the load of links and tables
+    /// Plan the VLANs and assign each host to one; show the load of links and tables
     Plan(plan::PlanArgs),
     /// Predict how long a program takes, here and on other topologies
     Predict(predict::PredictArgs),

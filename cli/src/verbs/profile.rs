@@ -27,7 +27,7 @@ enum What {
     Record(record::RecordArgs),
     /// Sample everything on this host, and send the samples to a server immediately
     Agent(agent::AgentArgs),
-    /// Have the agent on this host send the newest samples, which it only sums up
+    /// Have the agent on this host send its newest raw samples, which it would otherwise only sum up
     Grab(grab::GrabArgs),
     /// Make a recording of a file that `perf record` wrote
     Import(import::ImportArgs),

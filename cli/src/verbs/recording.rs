@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, bytes_text};
 use meikyo_console::printable::line;
+use meikyo_recording::Kind;
 use meikyo_recording::check::{self, CheckReport};
 use meikyo_recording::compact::{self, StreamOutcome};
 use meikyo_recording::inventory::{self, GAP_LEAST, Inventory};
@@ -108,12 +109,20 @@ fn info_json(inventory: &Inventory) -> Value {
         "log_bytes": inventory.log_bytes,
         "parquet_bytes": inventory.parquet_bytes,
         "summary_bytes": inventory.summary_bytes,
-        "bytes_a_day": inventory.bytes_a_day(),
+        "bytes_a_day": growth(inventory).map(|growth| growth.0),
         "room_bytes": inventory.room_bytes,
-        "days_left": inventory.days_left(),
+        "days_left": growth(inventory).and_then(|growth| growth.1),
         "unverified_files": inventory.unverified_files,
         "problems": problems_json(&inventory.problems),
     })
+}
+
+/// How many bytes a day a recording grows by, and for how many days there is room; what is simulated does not
+/// go on.
+fn growth(inventory: &Inventory) -> Option<(u64, Option<u64>)> {
+    let goes_on = inventory.identity.kind == Kind::Measured;
+    let bytes = inventory.bytes_a_day().filter(|_| goes_on)?;
+    Some((bytes, inventory.days_left()))
 }
 
 fn info_text(dir: &Path, inventory: &Inventory) -> String {
@@ -147,11 +156,13 @@ fn info_text(dir: &Path, inventory: &Inventory) -> String {
         bytes_text(inventory.summary_bytes),
         bytes_text(inventory.log_bytes),
     );
-    if let Some(bytes) = inventory.bytes_a_day() {
+    let growth = growth(inventory);
+    if let Some((bytes, _)) = growth {
         text += &format!("{} a day of measuring at this rate\n", bytes_text(bytes));
     }
     if let Some(room) = inventory.room_bytes {
-        let days = inventory.days_left().map(|days| format!(": {days} days at this rate"));
+        let days = growth.and_then(|growth| growth.1);
+        let days = days.map(|days| format!(": {days} days at this rate"));
         text += &format!("{} are free on the disk{}\n", bytes_text(room), days.unwrap_or_default());
     }
     if inventory.unverified_files > 0 {

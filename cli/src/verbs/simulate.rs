@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable};
+use meikyo_console::output::{self, TextTable, counted};
 use meikyo_console::ranks;
 use meikyo_console::scheduling::Scheduling;
 use meikyo_models::Report;
@@ -309,12 +309,11 @@ fn text(args: &SimulateArgs, scenario: &Scenario, report: &Report) -> String {
 fn scheduler(report: &Report) -> String {
     let effort = &report.effort;
     let (scheduler, threads, ranks) = (effort.scheduler, effort.threads_used, effort.ranks);
-    let over = if ranks > 1 { format!(" over {ranks} ranks") } else { String::new() };
     match scheduler {
         "sequential" => scheduler.to_owned(),
-        _ => {
-            format!("{scheduler} on {threads} thread{}{over}", if threads == 1 { "" } else { "s" })
-        }
+        // Each of which is one thread.
+        _ if ranks > 1 => format!("{scheduler} over {ranks} ranks"),
+        _ => format!("{scheduler} on {}", counted(threads, "thread")),
     }
 }
 

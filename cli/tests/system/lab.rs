@@ -154,6 +154,8 @@ fn a_lab_comes_up_is_verified_is_measured_and_goes() {
         (none.status.code(), none.stdout.as_slice()),
         (Some(1), b"no lab runs\n".as_slice())
     );
+    let none: Value = serde_json::from_slice(&lab.call(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(none["running"], false);
     let Some(up) = lab.up(&ring("linux-bridge", ""), &["--snmp", "--json"]) else { return };
     // At once, against real agents, the recording on the writable mount: all of them answer.
     #[rustfmt::skip]

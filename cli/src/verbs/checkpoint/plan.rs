@@ -9,7 +9,7 @@ use meikyo_checkpoint::model::{Load, Machine};
 use meikyo_checkpoint::plan::{Candidate, LevelPlan, LevelsPlan, Plan, Wishes, plan};
 use meikyo_cluster::{Cluster, DeviceKind, load};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable, bytes_text, span_text};
+use meikyo_console::output::{self, TextTable, bytes_text, counted, span_text};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use serde_json::{Value, json};
 
@@ -278,11 +278,11 @@ fn text(wishes: &Wishes, load: &Load, plan: &Plan) -> String {
 
 fn explained(wishes: &Wishes, plan: &Plan) -> String {
     let Some(candidate) = plan.chosen.map(|at| &plan.candidates[at]) else {
+        let needed = wishes.losses + 1;
         return format!(
-            "No scheme survives the loss of {} of {} hosts; a larger group can: --group {}\n",
-            wishes.losses,
-            wishes.group,
-            wishes.losses * 2 + 1
+            "No scheme survives the loss of {} of {} hosts; a group of {needed} can: --hosts {needed} or more, \
+             --group {needed}\n",
+            wishes.losses, wishes.group,
         );
     };
     let Candidate { scheme, terms, .. } = candidate;
@@ -294,12 +294,12 @@ fn explained(wishes: &Wishes, plan: &Plan) -> String {
         );
     }
     format!(
-        "Take {scheme}: of the schemes that survive {} lost, it loses the least time and then writes \
-         the least.\n\
+        "Take {scheme}: among the schemes that survive {}, it costs the least time; ties go to the \
+         fewest writes.\n\
          A checkpoint takes {}, bound by {}; the program stands still for {} of it.\n\
          With nothing overlapped, as in the SCore paper's formula, it would take {}.\n\
          Checkpoint every {} (Young: {}); {} of the time is lost, restarts included.\n{}",
-        wishes.losses,
+        counted(wishes.losses, "lost host"),
         span_text(terms.total),
         terms.bound.word(),
         span_text(terms.stop),

@@ -55,7 +55,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N")]
     local: Option<usize>,
     /// Take only these hosts of the cluster file, for example node[1-4]
-    #[arg(long, value_name = "HOSTS", requires = "cluster")]
+    #[arg(long, value_name = "HOSTS", requires = "cluster", conflicts_with = "local")]
     on: Option<String>,
     /// Where the job is kept: a directory on a local disk, of the same name on every host
     #[arg(long, value_name = "DIR")]
@@ -179,7 +179,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Answer, Failure> {
 /// Refuses options that do not go together.
 fn check_options(args: &RunArgs) -> Result<(), Failure> {
     if args.as_is && args.local.is_none() && args.disk.is_none() {
-        return Err(Failure::new("nothing says where checkpoints of programs as they are lie on hosts")
+        return Err(Failure::new("--as-is on hosts of a cluster or of Slurm needs a place for checkpoints on each of them")
             .hint("--disk DIR on a local disk of every host; --directory DIR on a file system that they share"));
     }
     if args.local.is_some() && args.recorded.is_afar() {
@@ -300,7 +300,7 @@ fn apart(
 
 fn too_few_for_spares(hosts: usize, is_local: bool) -> Failure {
     let text = format!(
-        "of {hosts} hosts, none can be replaced: most of a group have to live to admit another"
+        "of {hosts} hosts, none can be replaced: the group admits another one by a majority of its hosts"
     );
     let option = if is_local { "--local " } else { "hosts, " };
     Failure::new(text).hint(format!(

@@ -215,11 +215,11 @@ fn optimum_text(optimum: &Optimum, mtbf: Nanos) -> String {
     });
     format!(
         "a checkpoint takes {} of the program's time{now}\n\
-         the least, {}, is lost every {} (Daly; Young: {}), if a host fails once in {days:.0} days\n",
+         best interval: {} (Daly; Young: {}), at which {} of the time is lost if a host fails once in {days:.0} days\n",
         span_text(optimum.cost),
-        percent(optimum.least),
         span_text(optimum.daly),
         span_text(optimum.young),
+        percent(optimum.least),
     )
 }
 

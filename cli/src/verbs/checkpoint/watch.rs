@@ -136,14 +136,19 @@ fn attempt(site: &Site, first: &[String], drained: Option<&Drained>) -> Result<A
     // Whoever reached the program for it was killed, if there is no code.
     let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(UNREACHED);
     let saved = job.settle();
+    let step = saved.as_ref().and_then(|status| status.step);
     if code != 0 || is_told {
-        let from = saved
-            .and_then(|status| status.step)
-            .map_or_else(String::new, |step| format!(" from step {step}"));
+        let from = step.map_or_else(String::new, |step| format!(" from step {step}"));
         output::say(&format!(
             "the program has ended with {code}; `meikyo checkpoint restart --directory {}` goes on{from}",
             site.directory.display()
         ));
+    }
+    if saved.is_some() && step.is_none() {
+        output::say(
+            "no rank has saved anything: a program that does not use libmeikyo_checkpoint is not protected; \
+             --as-is captures it unchanged",
+        );
     }
     Ok(Answer::Exit(code))
 }

@@ -7,7 +7,7 @@ use meikyo_cluster::{
     Access, Cluster, Device, DeviceKind, LoadError, Problems, Secret, load_checked,
 };
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use serde::Serialize;
 
 use super::{FileArgs, problems};
@@ -68,8 +68,11 @@ fn accept(args: &FileArgs, cluster: &Cluster) -> Result<Answer, Failure> {
         checked.warnings.iter().map(|warning| format!("{file}: warning: {warning}\n")).collect();
     text.extend(checked.notes.iter().map(|note| format!("{file}: note: {note}\n")));
     text += &format!(
-        "{file}: cluster `{}` is valid: {} hosts, {} switches, {} things to measure\n",
-        cluster.name, checked.hosts, checked.switches, checked.measures
+        "{file}: cluster `{}` is valid: {}, {}, {} to measure\n",
+        cluster.name,
+        counted(checked.hosts, "host"),
+        counted(checked.switches, "switch"),
+        counted(checked.measures, "thing"),
     );
     output::print(&text)?;
     Ok(Answer::Yes)

@@ -204,9 +204,7 @@ fn tell(
     let mut text = if found.is_empty() {
         "nothing answers as asked; no file was written\n".to_owned()
     } else {
-        let switches =
-            if switches == 1 { "1 switch".into() } else { format!("{switches} switches") };
-        format!("{file}: {}, {switches}\n", counted(hosts, "host"))
+        format!("{file}: {}, {}\n", counted(hosts, "host"), counted(switches, "switch"))
     };
     if !silent.is_empty() {
         text += &format!("no answer from {} of them: {}\n", silent.len(), fold(silent));

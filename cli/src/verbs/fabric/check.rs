@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_fabric::check::{Hop, path};
 use meikyo_fabric::dialect::Dialect;
 use meikyo_fabric::{
@@ -276,7 +276,8 @@ fn listed(wiring: &Wiring, report: &Report) -> String {
 fn text(wiring: &Wiring, report: &Report) -> String {
     let (hosts, switches) = (wiring.hosts.len(), wiring.switches.len());
     let trunks = wiring.trunks.len();
-    let size = format!("{hosts} hosts, {switches} switches, {trunks} trunks");
+    let size =
+        [counted(hosts, "host"), counted(switches, "switch"), counted(trunks, "trunk")].join(", ");
     if report.verdict() == Verdict::Refused {
         return format!("{size}\n{}", listed(wiring, report));
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use meikyo_cluster::Routing;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable};
+use meikyo_console::output::{self, TextTable, counted};
 use meikyo_fabric::{
     Bisection, Certainty, Described, HostId, Loads, Pattern, Plan, PlanOptions, PlannedVlan,
     Priming, VlanSet, Warning, Wiring, bisection, diameter, loads, plan, warnings,
@@ -223,12 +223,12 @@ fn text(wiring: &Wiring, plan: &Plan, traffic: &Traffic) -> String {
     let working = if plan.working.len() == 1 { "VLAN" } else { "VLANs" };
     let fewest = if plan.fewest { ", and fewer are impossible" } else { "" };
     format!(
-        "{} hosts, {} switches, {} trunks; routing {}, the {} chooses the VLAN\n\
+        "{}, {}, {}; routing {}, the {} chooses the VLAN\n\
          {} working {working} ({vlans}){fewest}; priming {}; at most {} table entries\n\
          at most {} switches on a path; bisection {}{} cables, {}\n\n{table}\n{}{}",
-        wiring.hosts.len(),
-        wiring.switches.len(),
-        wiring.trunks.len(),
+        counted(wiring.hosts.len(), "host"),
+        counted(wiring.switches.len(), "switch"),
+        counted(wiring.trunks.len(), "trunk"),
         plan.routing.word(),
         plan.tagging.word(),
         plan.working.len(),

@@ -51,7 +51,8 @@ pub(super) struct PredictArgs {
     /// The block size NB
     #[arg(long)]
     nb: Option<u64>,
-    /// Process rows and columns, as 18x25
+    /// Process rows and columns, as 18x25 [default: one rank on each host, as square as can be, where no
+    /// machine file says]
     #[arg(long, value_name = "PxQ", value_parser = grid)]
     grid: Option<(u32, u32)>,
     /// Set a key of the machine or the program: placement=round-robin
@@ -116,7 +117,7 @@ struct Row {
 
 pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
     let (_, Described { wiring, options }) = super::described(&args.input)?;
-    let settings = settings(args)?;
+    let settings = settings(args, wiring.hosts.len())?;
     let own_plan = plan(&wiring, &options).map_err(super::unplannable)?;
     let input = settings.input();
     let input = if args.out.is_some() { input.with_courses() } else { input };
@@ -157,7 +158,7 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
     Ok(Answer::Yes)
 }
 
-fn settings(args: &PredictArgs) -> Result<Settings, Failure> {
+fn settings(args: &PredictArgs, hosts: usize) -> Result<Settings, Failure> {
     let program = match &args.program {
         Wanted::Known(skeleton) => skeleton.clone(),
         Wanted::Recorded(path) => Skeleton::Trace(Arc::new(trace_files::read(path)?)),
@@ -171,7 +172,13 @@ fn settings(args: &PredictArgs) -> Result<Settings, Failure> {
         }
         None => Settings::new(program),
     };
-    let (p, q) = args.grid.unzip();
+    let is_hpl = *settings.skeleton() == Skeleton::Hpl;
+    let is_set = |setting: &String| {
+        setting.split('=').next().is_some_and(|key| matches!(key.trim(), "p" | "q"))
+    };
+    let is_open = is_hpl && args.machine.is_none() && !args.set.iter().any(is_set);
+    let all = if is_open { squarest(hosts) } else { None };
+    let (p, q) = args.grid.or(all).unzip();
     let number = |value: Option<u32>| value.map(|value| value.to_string());
     let given = [
         ("n", args.n.map(|n| n.to_string())),
@@ -195,6 +202,13 @@ fn settings(args: &PredictArgs) -> Result<Settings, Failure> {
         settings.set(key.trim(), value.trim())?;
     }
     Ok(settings)
+}
+
+/// Rows and columns of as many ranks, as near to a square as can be, with no more rows than columns.
+fn squarest(ranks: usize) -> Option<(u32, u32)> {
+    let ranks = u32::try_from(ranks).ok().filter(|&ranks| ranks > 0)?;
+    let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0)?;
+    Some((rows, ranks / rows))
 }
 
 /// The other topologies that were asked for.
@@ -349,4 +363,17 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
         .filter_map(|setting| Some(format!("{} = {}", setting.key, setting.value?)))
         .collect();
     format!("{text}\nwith {}\n", told.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::squarest;
+
+    #[test]
+    fn grids_hold_all_ranks_and_are_as_square_as_can_be() {
+        let grids = [1, 7, 12, 32, 225].map(squarest);
+        let expected = [(1, 1), (1, 7), (3, 4), (4, 8), (15, 15)].map(Some);
+        assert_eq!(grids, expected);
+        assert_eq!(squarest(0), None);
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, TextTable};
+use meikyo_console::output::{self, TextTable, counted};
 use meikyo_lab::{
     Blueprint, Counters, Directory, Done, Engine, Entry, Purpose, Record, Status, Task,
 };
@@ -34,11 +34,17 @@ pub(super) struct DownArgs {
     which: Which,
 }
 
+const SCHEMA: &str = "meikyo.lab.status/1";
+
 pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
     let directory = args.which.directory()?;
     let Ok(status) = meikyo_lab::status(&directory) else {
         if directory.record().is_err() {
-            output::print("no lab runs\n")?;
+            if args.json {
+                output::print_json(&json!({ "schema": SCHEMA, "running": false }))?;
+            } else {
+                output::print("no lab runs\n")?;
+            }
             return Ok(Answer::No);
         }
         let text = format!("the lab in {} has died", directory.path().display());
@@ -62,7 +68,8 @@ pub(super) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
             })
             .collect();
         output::print_json(&json!({
-            "schema": "meikyo.lab.status/1",
+            "schema": SCHEMA,
+            "running": true,
             "name": status.record.name,
             "directory": directory.path(),
             "files": status.record.files,
@@ -205,10 +212,10 @@ fn may_end(owner: u32, is_named: bool) -> bool {
 fn in_words(directory: &Directory, record: &Record) -> String {
     let up = WallTime::now().since(WallTime::from_nanos(record.asked_ns)).as_secs_f64();
     format!(
-        "`{}` in {}: {} switches and {} hosts, up for {up:.0} s",
+        "`{}` in {}: {} and {}, up for {up:.0} s",
         record.name,
         directory.path().display(),
-        record.switches,
-        record.hosts,
+        counted(record.switches, "switch"),
+        counted(record.hosts, "host"),
     )
 }

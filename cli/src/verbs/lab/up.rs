@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_fabric::{CheckOptions, Verdict, check};
 use meikyo_lab::{
     Blueprint, BlueprintOptions, EngineChoice, EngineError, MANAGEMENT_INTERFACE, MANAGER, Ready,
@@ -158,9 +158,9 @@ fn hinted(error: UpError) -> Failure {
 
 fn text(name: &str, wiring: &meikyo_fabric::Wiring, ready: &Ready, took_ms: u64) -> String {
     let mut text = format!(
-        "{name}: {} switches and {} hosts up after {took_ms} ms, on Linux {} (",
-        wiring.switches.len(),
-        wiring.hosts.len(),
+        "{name}: {} and {} up after {took_ms} ms, on Linux {} (",
+        counted(wiring.switches.len(), "switch"),
+        counted(wiring.hosts.len(), "host"),
         ready.kernel
     );
     for (nth, step) in ready.steps.iter().enumerate() {

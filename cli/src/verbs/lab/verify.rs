@@ -2,7 +2,7 @@
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_lab::{Findings, VerifyOptions};
 use serde::Serialize;
 
@@ -60,29 +60,33 @@ fn text(found: &Findings) -> String {
             format!(": {}{}", first.join(", "), if list.len() > NAMED_MAX { " .." } else { "" })
         }
     };
+    let but = |list: &[String]| match list {
+        [] => String::new(),
+        list => format!("; not{}", named(list)),
+    };
     let beside = found.kernel_frames.iter();
     let beside: Vec<String> = beside.map(|(way, frames)| format!("{frames} {way}")).collect();
     let entries: u64 = found.table_entries_due.iter().sum();
     format!(
-        "{} hosts on {} switches, {} pairs\n\
-         answered: all but {}{}\n\
+        "{} on {}\n\
+         {} of {} answered{}\n\
          a broadcast of every host: {} copies, {} due\n\
          frames to one host that others got, too: {} before priming, {} after\n\
-         paths as the settings say: all but {} of {} pairs{}\n\
+         {} of {} took the planned path{}\n\
          frames of the kernels' own on the way (ARP, IGMP): {}{}\n\
          table entries: {}, {entries} due\n",
-        found.hosts,
-        found.switches,
-        found.pairs,
-        found.pairs_without_answer.len(),
-        named(&found.pairs_without_answer),
+        counted(found.hosts, "host"),
+        counted(found.switches, "switch"),
+        found.pairs - found.pairs_without_answer.len(),
+        counted(found.pairs, "pair"),
+        but(&found.pairs_without_answer),
         found.broadcast_copies,
         found.broadcast_copies_due,
         found.flooded_copies_unprimed,
         found.flooded_copies,
-        found.pairs_elsewhere.len(),
-        found.pairs_followed,
-        named(&found.pairs_elsewhere),
+        found.pairs_followed - found.pairs_elsewhere.len(),
+        counted(found.pairs_followed, "pair"),
+        but(&found.pairs_elsewhere),
         found.kernel_frames.values().sum::<u64>(),
         named(&beside),
         found.table_entries.iter().sum::<usize>(),

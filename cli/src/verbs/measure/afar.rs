@@ -138,10 +138,15 @@ impl Line {
         if now < self.say_at {
             return;
         }
-        let text = receiver::state(&self.handle.status(), &self.to);
+        let status = self.handle.status();
+        let text = receiver::state(&status, &self.to);
         if text != self.said {
             say(&format!("meikyo: {text}"));
-            (self.said, self.say_at) = (text, now + SAY_EVERY);
+            self.said = text;
+            // What comes of the first try is said as soon as it is known.
+            if status.sender.is_welcome || status.trouble.is_some() {
+                self.say_at = now + SAY_EVERY;
+            }
         }
     }
 
@@ -162,6 +167,8 @@ pub(super) struct Sent {
     bytes_written: u64,
     clock_offset_ns: Option<i64>,
     clock_error_ns: Option<u64>,
+    /// Why nothing could be sent at the end.
+    trouble: Option<String>,
 }
 
 impl Sent {
@@ -181,6 +188,9 @@ impl Sent {
             if count > 0 {
                 text += &format!(", {count} {what}");
             }
+        }
+        if let Some(trouble) = &self.trouble {
+            text += &format!("; not connected: {trouble}");
         }
         text + "\n"
     }
@@ -206,5 +216,6 @@ pub(super) fn finish(args: &AfarArgs, forward: Forward) -> Result<Sent, Failure>
         bytes_written: status.written_bytes,
         clock_offset_ns: clock.map(|clock| clock.offset_ns),
         clock_error_ns: clock.map(|clock| clock.error_ns),
+        trouble: status.trouble,
     })
 }

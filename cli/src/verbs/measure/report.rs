@@ -131,10 +131,10 @@ impl Summary {
             bytes_text(self.bytes_logged),
         );
         let own = [
-            (self.stalls, "interval", "spoiled by our own late wake-up"),
-            (self.overruns, "interval", "slept through"),
+            (self.stalls, "interval", "delayed because the collector woke late"),
+            (self.overruns, "interval", "missed while the collector did not run"),
             (self.socket_drops, "datagram", "dropped by our own socket"),
-            (self.strays, "datagram", "that no request was open for"),
+            (self.strays, "datagram", "that answered no open request (late or duplicate)"),
         ];
         for (count, of, what) in own.into_iter().filter(|(count, ..)| *count > 0) {
             writeln!(text, "{} {what}", counted(count, of))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, real};
+use meikyo_console::output::{self, counted, real};
 use meikyo_profile::flight::FlightOptions;
 use meikyo_profile::governor::percent;
 use meikyo_profile::recorder::{Recorder, RecorderOptions};
@@ -324,12 +324,12 @@ impl AgentArgs {
 impl Summary {
     fn text(&self) -> String {
         let mut text = format!(
-            "{} samples sent in {} blocks, {:.2} bytes a sample; the server has {} blocks; {:.2} % of the \
+            "{} sent in {}, {:.2} bytes a sample; the server has {}; {:.2} % of the \
              host\n",
-            self.samples_sent,
-            self.blocks,
+            counted(self.samples_sent, "sample"),
+            counted(self.blocks, "block"),
             self.bytes_per_sample,
-            self.blocks_acknowledged,
+            counted(self.blocks_acknowledged, "block"),
             self.disturbance_percent,
         );
         for (count, what) in [

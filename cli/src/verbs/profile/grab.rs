@@ -2,7 +2,7 @@
 
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::output::{self, counted};
 use meikyo_units::Nanos;
 use serde_json::json;
 
@@ -43,7 +43,10 @@ pub(super) fn run(args: &GrabArgs) -> Result<Answer, Failure> {
         }))?;
     } else {
         output::print(&format!(
-            "{samples} samples in {blocks} blocks are sent; {sent_before} of the same span were before\n"
+            "sent {} in {}; {} of the same span had been sent before\n",
+            counted(samples, "sample"),
+            counted(blocks, "block"),
+            counted(sent_before, "sample"),
         ))?;
     }
     Ok(Answer::Yes)

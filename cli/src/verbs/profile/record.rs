@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{ArgGroup, Args};
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output::{self, real};
+use meikyo_console::output::{self, counted, real};
 use meikyo_profile::governor::percent;
 use meikyo_profile::recorder::{Counts, Recorder, threads_of};
 use meikyo_profile::sampler::Target;
@@ -215,10 +215,10 @@ impl Summary {
     fn text(&self) -> String {
         let hz = 1e9 / real(self.period_ns.max(1));
         let mut text = format!(
-            "{} samples in {} blocks, {:.2} bytes a sample; {hz:.0} Hz a CPU, a sample takes {:.1} us, \
+            "{} in {}, {:.2} bytes a sample; {hz:.0} Hz a CPU, a sample takes {:.1} us, \
              {:.2} % of the host\n",
-            self.samples,
-            self.blocks,
+            counted(self.samples, "sample"),
+            counted(self.blocks, "block"),
             self.bytes_per_sample,
             real(self.interrupt_ns) / 1_000.0,
             self.disturbance_percent,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use meikyo_console::failure::Failure;
-use meikyo_console::output::{self, real};
+use meikyo_console::output::{self, counted, real};
 use meikyo_profile::governor::percent;
 use meikyo_profile::kernel_has_names;
 use meikyo_profile::recorder::{OffCpuCounts, RecordError, RecorderOptions, Unwinding};
@@ -194,9 +194,9 @@ impl OffCpuSummary {
     /// For people.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
-            "off the CPU: {} spans in {} rows, {:.3} s of waiting, {:.3} s while others ran\n",
-            self.spans,
-            self.rows,
+            "off the CPU: {} in {}, {:.3} s of waiting, {:.3} s while others ran\n",
+            counted(self.spans, "span"),
+            counted(self.rows, "row"),
             real(self.waiting_ns) / 1e9,
             real(self.preempted_ns) / 1e9,
         );

@@ -312,7 +312,7 @@ fn in_words(planned: &Planned, work: &Work, reached: &[Reached]) -> String {
     for own in reached {
         for what in own.tables.silent_about() {
             let name = planned.name(own.switch);
-            put(format_args!("`{name}` does not say {what}: look at it yourself\n"));
+            put(format_args!("`{name}` does not say {what}: check it by hand\n"));
         }
     }
     if all == 0 && work.by_hand.is_empty() {
