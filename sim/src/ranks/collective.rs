@@ -1,4 +1,4 @@
-//! The collective exchange of ranks, in words and bytes. This is the only caller of MPI.
+//! The collective exchange of ranks, in words and bytes, by way of [`meikyo_mpi`].
 //!
 //! An exchange is one `MPI_Allgather` of a few words of each rank, the number of bytes that it sends to
 //! each other one among them, and then at most one message (in pieces of 1 GiB) for every pair that
