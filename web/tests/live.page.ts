@@ -8,6 +8,60 @@ import { stage } from "./stage.ts";
 /** Answers of this host are under way for up to 18 ms: its rates do not fill the bins of the page exactly. */
 const LATE = "node003";
 const on = stage({ hosts: 12, switches: 1, events: [`at 1s set jitter=18ms ${LATE}`] });
+/** An answer as the recording holds it: what was counted, and when it was due and received. */
+interface Answer {
+  readonly dueUs: number;
+  readonly receivedUs: number;
+  readonly octets: number;
+}
+
+/** Octets a second since the answer before, as far as is known when the agent read its counters. */
+interface Rates {
+  readonly dueUs: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/**
+ * An answer that took longer may count from when its agent's uptime says that it was read, which is no earlier than it
+ * was asked for (docs/recording-format.md).
+ */
+const LONG_UNDER_WAY_US = 20e3;
+
+function answersOf(recording: string, from: string): Answer[] {
+  const columns = "time,out_octets";
+  const of = ["interfaces", "--device", LATE, "--label", "interface=eth0", "--columns", columns, "--received"];
+  return run(["query", recording, ...of, "--from", from, "--json"])
+    .trim()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as { time: string; received: string | null; out_octets: number | null })
+    .flatMap(({ time, received, out_octets: octets }) =>
+      received === null || octets === null
+        ? []
+        : [{ dueUs: Date.parse(time) * 1000, receivedUs: microseconds(received), octets }],
+    )
+    .sort((left, right) => left.dueUs - right.dueUs);
+}
+
+/** `Date` has milliseconds, which are 1 % of an interval. */
+function microseconds(time: string): number {
+  const [, seconds = "", fraction = ""] = /^(.*:\d\d)(?:\.(\d+))?Z$/.exec(time) ?? [];
+  return Date.parse(`${seconds}Z`) * 1000 + Number(`0.${fraction}`) * 1e6;
+}
+
+function rates(answers: readonly Answer[]): (answer: Answer, before: number) => Rates {
+  const readUs = ({ dueUs, receivedUs }: Answer): number =>
+    receivedUs - dueUs > LONG_UNDER_WAY_US ? dueUs : receivedUs;
+  return (answer, index) => {
+    const before = answers[index] ?? answer;
+    const counted = answer.octets - before.octets;
+    const longestUs = answer.receivedUs - readUs(before);
+    const shortestUs = Math.max(1, readUs(answer) - before.receivedUs);
+    return { dueUs: answer.dueUs, least: (counted * 1e6) / longestUs, most: (counted * 1e6) / shortestUs };
+  };
+}
+
 /** What the browser complained about, policy violations among it. */
 const complaints: string[] = [];
 
@@ -106,34 +160,17 @@ describe("live", () => {
     // A reading this near to an edge of the window may be in a pixel on either side of it.
     const edgeUs = 250e3;
     const iso = (us: number): string => new Date(us / 1000).toISOString();
-    // Independent of server and page: the command line reads the same readings as rates, when all of the window are written.
-    const readings = await until("the recording holds readings of the window and after it", async () => {
-      const lines = run([
-        "query",
-        on.measuring.recording,
-        "interfaces",
-        "--device",
-        LATE,
-        "--label",
-        "interface=eth0",
-        "--columns",
-        "time,out_octets",
-        "--rate",
-        "--from",
-        iso(fromUs - 4 * edgeUs),
-        "--json",
-      ])
-        .trim()
-        .split("\n")
-        .filter((line) => line.startsWith("{"))
-        .map((line) => JSON.parse(line) as { time: string; out_octets_per_s: number | null })
-        .map(({ time, out_octets_per_s: rate }) => ({ timeUs: Date.parse(time) * 1000, rate: rate ?? 0 }));
-      return lines.some(({ timeUs }) => timeUs > toUs + edgeUs) && lines;
+    // Independent of server and page: the rates between two answers from what the command line reads, when all of the
+    // window are written.
+    const pairs = await until("the recording holds readings of the window and after it", async () => {
+      const answers = answersOf(on.measuring.recording, iso(fromUs - 4 * edgeUs));
+      return answers.some(({ dueUs }) => dueUs > toUs + edgeUs) && answers.slice(1).map(rates(answers));
     });
-    const within = (beyondUs: number): number[] =>
-      readings.filter(({ timeUs }) => timeUs > fromUs - beyondUs && timeUs < toUs + beyondUs).map(({ rate }) => rate);
+    const within = (beyondUs: number): readonly Rates[] =>
+      pairs.filter(({ dueUs }) => dueUs > fromUs - beyondUs && dueUs < toUs + beyondUs);
     expect(within(-edgeUs).length).toBeGreaterThan(80);
-    const [least, most] = [within(-edgeUs), within(edgeUs)].map((some) => Math.max(...some) * 8) as [number, number];
+    const least = Math.max(...within(-edgeUs).map((pair) => pair.least)) * 8;
+    const most = Math.max(...within(edgeUs).map((pair) => pair.most)) * 8;
     // As it came live, and read from the recording.
     for (const way of ["live", "reloaded"]) {
       if (way === "reloaded") await page.reload();

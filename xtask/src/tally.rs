@@ -6,11 +6,17 @@ use std::time::Duration;
 /// How many of the slowest tests are named at the end.
 const SLOWEST: usize = 10;
 
+/// What a test that failed said is shown once more at the end, as far as this.
+const LINES_OF_A_FAILURE: usize = 8;
+const LETTERS_OF_A_LINE: usize = 400;
+
 /// The count of everything that was run.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     passed: usize,
     failed: Vec<String>,
+    /// What tests that failed said of it, by name.
+    said: Vec<(String, String)>,
     skipped: Vec<Skip>,
     /// How long tests took whose program tells it.
     took: Vec<(Duration, String)>,
@@ -36,6 +42,11 @@ impl Tally {
         }
     }
 
+    /// Notes what a test that failed said of it; the end of a long output may be all that somebody sees.
+    pub(crate) fn said(&mut self, name: &str, text: &str) {
+        self.said.push((name.into(), text.into()));
+    }
+
     /// Counts one check or test as skipped, since this machine cannot run it.
     pub(crate) fn skipped(&mut self, name: &str, reason: &str) {
         self.skipped.push(Skip { name: name.into(), reason: reason.into(), lacking: false });
@@ -55,6 +66,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed.extend(other.failed);
+        self.said.extend(other.said);
         self.skipped.extend(other.skipped);
         self.took.extend(other.took);
     }
@@ -89,13 +101,18 @@ impl Tally {
 }
 
 impl fmt::Display for Tally {
-    /// The slowest tests, every failure and every skip by name, then the counts on a line alone.
+    /// The slowest tests, every failure with what it said, every skip by name, then the counts on a line alone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (time, name) in self.slowest() {
             writeln!(f, "{:>7.1} s  {name}", time.as_secs_f64())?;
         }
         for name in &self.failed {
             writeln!(f, "failed: {name}")?;
+            let said = self.said.iter().filter(|(of, _)| of == name);
+            for line in said.flat_map(|(_, text)| text.lines()).take(LINES_OF_A_FAILURE) {
+                let cut: String = line.chars().take(LETTERS_OF_A_LINE).collect();
+                writeln!(f, "    {cut}")?;
+            }
         }
         for Skip { name, reason, .. } in &self.skipped {
             writeln!(f, "skipped: {name}: {reason}")?;
@@ -118,6 +135,19 @@ mod tests {
         let names: Vec<_> = text.lines().filter_map(|line| line.split(" s  ").nth(1)).collect();
         let due: Vec<_> = (3..=12).rev().map(|second| format!("test {second}")).collect();
         assert_eq!(names, due);
+    }
+
+    #[test]
+    fn a_failure_says_at_the_end_how_it_failed_and_not_all_that_it_said() {
+        let mut tally = Tally::default();
+        tally.check("one", false);
+        tally.check("two", false);
+        tally.said("two", &format!("left: 1\n{}\n{}", "x".repeat(1_000), "more\n".repeat(20)));
+        let text = tally.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[..3], ["failed: one", "failed: two", "    left: 1"]);
+        assert_eq!(lines[3].len(), 404);
+        assert_eq!(lines.len(), 2 + 8 + 1);
     }
 
     #[test]

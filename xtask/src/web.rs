@@ -115,6 +115,7 @@ fn vitest(
             "failed" => {
                 failed += 1;
                 tally.check(&name, false);
+                tally.said(&name, &test.messages.join("\n"));
             }
             other => tally.skipped(&name, other),
         }
@@ -144,6 +145,8 @@ struct Test {
     #[serde(rename = "fullName")]
     name: String,
     status: String,
+    #[serde(rename = "failureMessages", default)]
+    messages: Vec<String>,
 }
 
 /// Installs what `web/package-lock.json` pins, where that is not there yet.

@@ -177,9 +177,13 @@ impl Protected {
                 break;
             }
             let is_whole = || fs::read(self.site.path("plate")).is_ok_and(|found| found == plate);
-            // Its last line comes by way of the launcher, and may come later than the file.
+            // Its last line comes by way of the launcher, may come later than the file, and is then passed on.
             let output = || fs::metadata(self.site.path("job/output")).map_or(0, |data| data.len());
-            if self.mpi == "mpich" && is_whole() && output() >= said.len() as u64 {
+            let last = || String::from_utf8_lossy(said).lines().last().map(str::to_owned);
+            let is_passed_on =
+                || last().is_none_or(|last| self.site.said().lines().any(|line| line == last));
+            if self.mpi == "mpich" && is_whole() && output() >= said.len() as u64 && is_passed_on()
+            {
                 break;
             }
             assert!(Instant::now() < deadline, "{}", self.site.said());

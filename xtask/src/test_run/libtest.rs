@@ -36,6 +36,8 @@ pub(crate) struct LibtestOutput {
     failed: usize,
     reasons: BTreeMap<String, Reason>,
     current: Option<String>,
+    /// What the test that failed said since it panicked.
+    panic: String,
     unfinished: usize,
 }
 
@@ -63,13 +65,16 @@ impl LibtestOutput {
         match self.part {
             Part::Between => return !line.is_empty(),
             Part::List if line == "successes:" => self.part = Part::Successes,
-            Part::List | Part::Successes if line == "failures:" => self.part = Part::Failures,
+            Part::List | Part::Successes if line == "failures:" => {
+                self.current = None;
+                self.part = Part::Failures;
+            }
             Part::List => {
                 self.read_test(line, tally);
                 return !line.is_empty();
             }
             Part::Successes => self.read_captured(line),
-            Part::Failures => {}
+            Part::Failures => self.read_failure(line, tally),
         }
         if line.starts_with("test result:") {
             let shown = self.expected > 0;
@@ -117,10 +122,22 @@ impl LibtestOutput {
         }
     }
 
+    fn read_failure(&mut self, line: &str, tally: &mut Tally) {
+        let heading = heading(line);
+        if heading.is_some() || line == "failures:" {
+            if let Some(name) = self.current.take() {
+                tally.said(&name, &self.panic);
+            }
+            self.panic.clear();
+            self.current = heading.map(str::to_owned);
+        } else if !line.is_empty() && (!self.panic.is_empty() || line.contains(" panicked at ")) {
+            self.panic.push_str(line);
+            self.panic.push('\n');
+        }
+    }
+
     fn read_captured(&mut self, line: &str) {
-        if let Some(name) =
-            line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
-        {
+        if let Some(name) = heading(line) {
             self.current = Some(name.into());
             return;
         }
@@ -158,6 +175,11 @@ impl LibtestOutput {
         self.unfinished += 1;
         self.end(tally);
     }
+}
+
+/// The test whose captured output follows.
+fn heading(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
 /// The time in a result such as `ok <1.250s>`, which libtest prints when it is asked for it.
@@ -250,6 +272,9 @@ successes:
 failures:
 
 ---- bad stdout ----
+it begins
+
+thread 'bad' (7) panicked at src/lib.rs:9:5:
 left: 1
 
 failures:
@@ -258,7 +283,11 @@ failures:
 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 ";
         let (tally, shown) = tally_of(text, false);
-        assert_eq!(tally, "failed: bad\n1 passed, 1 failed, 0 skipped");
+        assert_eq!(
+            tally,
+            "failed: bad\n    thread 'bad' (7) panicked at src/lib.rs:9:5:\n    left: 1\n\
+             1 passed, 1 failed, 0 skipped"
+        );
         assert!(shown.contains("left: 1"));
     }
 
