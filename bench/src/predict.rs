@@ -16,6 +16,7 @@ use std::time::Instant;
 use meikyo_console::benches::predict::PredictBenchArgs;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable};
+use meikyo_console::side_by_side;
 use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform};
 use meikyo_models::prediction::{self, Prediction, Program, Settings, Skeleton, variant};
 use serde::Serialize;
@@ -93,10 +94,11 @@ struct Linpack {
     error_max: f64,
     order_right: bool,
     rows: Vec<Row>,
-    /// What all rows took with their first seeds, and in seconds of a processor with all seeds.
+    /// What all rows took with their first seeds, side by side on as many threads, and in seconds of a processor.
     rows_seconds: f64,
     rows_seconds_max: f64,
     rows_cpu_seconds: f64,
+    threads: usize,
     /// The greatest size of the process until their end.
     rows_peak_rss_bytes: u64,
     rows_peak_rss_bytes_max: u64,
@@ -186,12 +188,18 @@ fn hpl_alone(machine: Machine, linpack: Linpack, json: bool) -> Result<Answer, F
 fn linpack(wiring: &Wiring, seeds: u16) -> Result<Linpack, Failure> {
     let mut settings = Settings::parse(Skeleton::Hpl, INPUT, "supernova.toml")?;
     let mflop_per_s = fit(wiring, &mut settings)?;
-    let mut rows = Vec::new();
     let before = own_usage()?.cpu;
-    for (at, measured) in HPL.iter().enumerate() {
-        rows.push(row(wiring, &settings, measured, at == FITTED, seeds)?);
-    }
+    let start = now();
+    let first = predicted(wiring, &settings, &[settings.input().seed])?;
+    let rows_seconds = start.elapsed().as_secs_f64();
     let usage = own_usage()?;
+    let rows_cpu_seconds = usage.cpu.saturating_sub(before).as_secs_f64();
+    let seed = settings.input().seed;
+    let others: Vec<u64> = (1..u64::from(seeds)).map(|more| seed + more).collect();
+    let others = predicted(wiring, &settings, &others)?;
+    let per_row = others.len() / HPL.len();
+    let of_row = |at: usize| others.iter().skip(at * per_row).take(per_row);
+    let rows: Vec<Row> = (0..HPL.len()).map(|at| row(at, &first[at], of_row(at))).collect();
     let counted = rows.iter().filter(|row| !row.of.fitted);
     let errors = Observations::new(counted.map(|row| row.of.error.abs()).collect());
     Ok(Linpack {
@@ -200,9 +208,10 @@ fn linpack(wiring: &Wiring, seeds: u16) -> Result<Linpack, Failure> {
         error_median: errors.median().unwrap_or(0.0),
         error_max: errors.percentile(100).unwrap_or(0.0),
         order_right: order_right(&rows),
-        rows_seconds: rows.iter().map(|row| row.of.seconds).sum(),
+        rows_seconds,
         rows_seconds_max: ROWS_SECONDS_MAX,
-        rows_cpu_seconds: usage.cpu.saturating_sub(before).as_secs_f64(),
+        threads: side_by_side::cores().min(HPL.len()),
+        rows_cpu_seconds,
         rows_peak_rss_bytes: usage.peak_rss.get(),
         rows_peak_rss_bytes_max: ROWS_PEAK_MAX,
         rows,
@@ -280,30 +289,38 @@ fn whole(rate: f64) -> u64 {
     rate.round() as u64
 }
 
-fn row(
+/// What is predicted for all rows with all of these seeds, row by row, and how long each took.
+fn predicted(
     wiring: &Wiring,
     settings: &Settings,
-    measured: &Measured,
-    fitted: bool,
-    seeds: u16,
-) -> Result<Row, Failure> {
-    let Measured { topology, cables, gflops, source, failed_check } = *measured;
-    progress(&format!("{topology}, {cables} cables"));
-    let start = now();
-    let first = predict(wiring, settings, topology, cables)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let seed = settings.input().seed;
-    let mut all = vec![first.rate];
-    for more in 1..u64::from(seeds) {
+    seeds: &[u64],
+) -> Result<Vec<(Prediction, f64)>, Failure> {
+    let runs = HPL.iter().flat_map(|row| seeds.iter().map(move |seed| (row, *seed)));
+    let runs: Vec<(&Measured, u64)> = runs.collect();
+    let one = |&(row, seed): &(&Measured, u64)| {
         let mut settings = settings.clone();
-        settings.set("seed", &(seed + more).to_string())?;
-        all.push(predict(wiring, &settings, topology, cables)?.rate);
-    }
+        settings.set("seed", &seed.to_string())?;
+        let start = now();
+        let predicted = predict(wiring, &settings, row.topology, row.cables)?;
+        Ok((predicted, start.elapsed().as_secs_f64()))
+    };
+    let told = |done| progress(&format!("{done} of {} runs of HPL are predicted", runs.len()));
+    side_by_side::each(&runs, side_by_side::cores(), one, told).into_iter().collect()
+}
+
+fn row<'a>(
+    at: usize,
+    (first, seconds): &(Prediction, f64),
+    others: impl Iterator<Item = &'a (Prediction, f64)>,
+) -> Row {
+    let Measured { topology, cables, gflops, source, failed_check } = HPL[at];
+    let others = others.map(|(other, _)| other.rate);
+    let all: Vec<f64> = std::iter::once(first.rate).chain(others).collect();
     let busiest = first.busiest.first();
     let what = ["hpl".to_owned(), named((topology, cables))];
     let rates = [gflops, first.rate];
-    Ok(Row {
-        of: Compared::new(what, "flow", rates, "GFLOPS", seconds).fitted(fitted),
+    Row {
+        of: Compared::new(what, "flow", rates, "GFLOPS", *seconds).fitted(at == FITTED),
         source,
         failed_check,
         time_s: first.time.as_secs_f64(),
@@ -313,7 +330,7 @@ fn row(
         busiest_share: busiest.map_or(0.0, |busy| busy.share),
         predicted_seeds_min: all.iter().copied().fold(f64::INFINITY, f64::min),
         predicted_seeds_max: all.iter().copied().fold(0.0, f64::max),
-    })
+    }
 }
 
 fn report(machine: Machine, linpack: Linpack, gains: Vec<npb::Gain>, costs: cost::Costs) -> Report {
@@ -385,12 +402,14 @@ fn linpack_text(linpack: &Linpack) -> String {
     format!(
         "{table}\n{} fitted value: {} MFLOP/s of a processor in matrix products\n\
          all rows but that: median error {:.1} %, at most {:.1} %; order of rows that differ by more than \
-         2 % {}\nall rows together: {:.1} s ({:.0} s at most), {:.1} s of a processor, peak memory {} ({} at most)\n",
+         2 % {}\nall rows together, on {} threads: {:.1} s ({:.0} s at most), {:.1} s of a processor, peak memory {} ({} \
+         at most)\n",
         linpack.fitted_values,
         linpack.mflop_per_s,
         linpack.error_median * 100.0,
         linpack.error_max * 100.0,
         if linpack.order_right { "right" } else { "wrong" },
+        linpack.threads,
         linpack.rows_seconds,
         linpack.rows_seconds_max,
         linpack.rows_cpu_seconds,

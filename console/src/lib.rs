@@ -11,3 +11,4 @@ pub mod output;
 pub mod printable;
 pub mod ranks;
 pub mod scheduling;
+pub mod side_by_side;

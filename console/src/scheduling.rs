@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::Bytes;
 
-use crate::ranks;
+use crate::{ranks, side_by_side};
 
 /// Which scheduler, on how many threads.
 #[derive(Debug, Clone, Copy, Args)]
@@ -36,14 +36,14 @@ pub enum SchedulerName {
 impl Scheduling {
     /// The options for the kernel.
     pub fn options(&self) -> Options {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = match self.scheduler {
             SchedulerName::Auto => Scheduler::Auto,
             SchedulerName::Sequential => Scheduler::Sequential,
             SchedulerName::Conservative => Scheduler::Conservative,
             SchedulerName::Optimistic => Scheduler::Optimistic,
         };
-        let mut options = Options::new(scheduler, self.threads.map_or_else(cores, usize::from));
+        let mut options =
+            Options::new(scheduler, self.threads.map_or_else(side_by_side::cores, usize::from));
         options.memory_limit = self.memory_limit;
         options.ranks = ranks::joined();
         options

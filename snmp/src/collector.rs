@@ -450,8 +450,9 @@ impl<O: Outlet> Collector<O> {
                     self.poller.handle_drops(self.now(), position, drops);
                 }
                 self.poller.touch(batch.octets());
+                // One reading for all of them: each was received before.
+                let now = self.clock.at(system::monotonic());
                 for datagram in batch.datagrams() {
-                    let now = self.clock.at(system::monotonic());
                     let received = datagram.received.map_or(now, |at| self.clock.received(at, now));
                     self.poller.handle_datagram(received, datagram);
                 }

@@ -63,6 +63,10 @@ pub const LATE_AFTER: Nanos = Nanos::from_secs(2);
 /// How often a sender asks for the receiver's time.
 pub const PING_EVERY: Nanos = Nanos::from_secs(2);
 
+/// How long a sender leaves unread what the receiver says, where nothing depends on it: a sender of blocks that come
+/// more often than that does not wake up for each acknowledgement.
+pub const ANSWERS_WITHIN: Nanos = Nanos::from_millis(1_500);
+
 /// How long either side waits for anything to come before it ends the session.
 pub const SILENCE_MAX: Nanos = Nanos::from_secs(15);
 

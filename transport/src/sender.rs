@@ -18,8 +18,9 @@ use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::clock::ClockFilter;
 use crate::limits::{
-    ASKED_MAX, BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, FACTS_BYTES_MAX, GAPS_UNDER_WAY_MAX, HOLDS_MAX,
-    LATE_AFTER, PING_EVERY, RECONNECT_AFTER, SILENCE_MAX, SpoolLimits, WINDOW_BYTES,
+    ANSWERS_WITHIN, ASKED_MAX, BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, FACTS_BYTES_MAX,
+    GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY, RECONNECT_AFTER, SILENCE_MAX,
+    SpoolLimits, WINDOW_BYTES,
 };
 use crate::now::Now;
 use crate::receiver::check_greeting;
@@ -214,6 +215,8 @@ struct Session {
     begun: Nanos,
     last_heard: Nanos,
     next_ping: Nanos,
+    /// Whether the receiver's time was asked for and did not come yet.
+    ping_under_way: bool,
     answers: Vec<Message>,
     pace: Option<Nanos>,
     facts_sent: bool,
@@ -260,6 +263,12 @@ pub struct Sender<F> {
 
 /// How often what the spool accepted is forced to the disk: what a sender's power cut takes.
 const SYNC_EVERY: Nanos = Nanos::SECOND;
+
+/// So much earlier it is done by a shell that is awake anyway.
+const SYNC_EARLY: Nanos = Nanos::from_millis(100);
+
+/// So much earlier the receiver's time is asked for beside a block.
+const PING_EARLY: Nanos = Nanos::from_millis(500);
 
 impl<F: Files> Sender<F> {
     /// A sender in a new life; `files` are those of its spool, which is in memory when there are
@@ -504,6 +513,7 @@ impl<F: Files> Sender<F> {
                 self.acknowledge(&numbers);
             }
             Message::Pong(pong) => {
+                session.ping_under_way = false;
                 if let Some(offset) = self.clock.answer(now.wall, &pong) {
                     self.offset = Some(offset);
                     session.answers.push(Message::Offset(offset));
@@ -564,8 +574,11 @@ impl<F: Files> Sender<F> {
             return Some(self.hello());
         }
         session.window?;
-        if now.monotonic >= session.next_ping {
+        // Beside a block it takes no octets of its own in a packet, and nobody wakes up for it.
+        let early = if self.spool.has_unsent() { PING_EARLY } else { Nanos::ZERO };
+        if now.monotonic + early >= session.next_ping {
             session.next_ping = now.monotonic + PING_EVERY;
+            session.ping_under_way = true;
             return Some(Message::Ping(Ping { sent_ns: now.wall.as_nanos() }).encoded());
         }
         if let Some(answer) = session.answers.pop() {
@@ -694,7 +707,7 @@ impl<F: Files> Sender<F> {
     /// When nothing came from the receiver for too long: the session is at its end.
     pub fn tick(&mut self, now: Now) -> Result<(), SessionError> {
         self.begun.get_or_insert(now.wall);
-        if now.monotonic >= self.sync_at {
+        if now.monotonic + SYNC_EARLY >= self.sync_at {
             self.sync_at = now.monotonic + SYNC_EVERY;
             self.spool.sync();
             self.spool.read_again();
@@ -706,12 +719,32 @@ impl<F: Files> Sender<F> {
         if silent { Err(SessionError::Silent) } else { Ok(()) }
     }
 
+    /// Whether nothing depends on reading what the receiver says before the shell wakes up for something else, within
+    /// [`ANSWERS_WITHIN`]: acknowledgements of a few blocks then come with the next ones that are sent.
+    pub fn can_hear_later(&self) -> bool {
+        let Some(session) = &self.session else { return false };
+        let is_little = session.window.is_some_and(|window| session.bytes_under_way < window / 4);
+        is_little
+            && !session.under_way.is_empty()
+            && session.late_under_way == 0
+            && !session.ping_under_way
+            && !self.is_finished
+            && !self.spool.has_unsent()
+    }
+
     /// When the shell is to ask again at the latest, if nothing else happens.
     pub fn next_wakeup(&self, now: Now) -> Nanos {
-        let Some(session) = &self.session else {
-            return self.connect_at.max(now.monotonic).min(self.sync_at.max(now.monotonic));
-        };
-        let mut next = (session.last_heard + SILENCE_MAX).min(self.sync_at);
+        let by_session = self.session.as_ref().map(|session| self.next_of_session(now, session));
+        let next = by_session.unwrap_or(self.connect_at);
+        let next = if self.spool.waits_for_time() { next.min(self.sync_at) } else { next };
+        next.max(now.monotonic)
+    }
+
+    fn next_of_session(&self, now: Now, session: &Session) -> Nanos {
+        let mut next = session.last_heard + SILENCE_MAX;
+        if self.can_hear_later() {
+            next = next.min(now.monotonic + ANSWERS_WITHIN);
+        }
         if session.window.is_some() {
             next = next.min(session.next_ping);
             let since = now.monotonic.saturating_sub(LATE_AFTER);
@@ -728,7 +761,7 @@ impl<F: Files> Sender<F> {
                 next = next.min(self.allowance.1 + wait);
             }
         }
-        next.max(now.monotonic)
+        next
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -89,6 +90,8 @@ enum Order {
 struct Shared {
     status: Mutex<Option<UplinkStatus>>,
     changed: Condvar,
+    /// How many wait for it to change.
+    waiting: AtomicUsize,
     /// What the receiver wants to be told.
     asked: Mutex<VecDeque<Ask>>,
     /// What found no room in the queue, by stream.
@@ -142,6 +145,7 @@ impl Uplink {
         let shared = Arc::new(Shared {
             status: Mutex::new(None),
             changed: Condvar::new(),
+            waiting: AtomicUsize::new(0),
             asked: Mutex::default(),
             skipped: Mutex::default(),
             facts: Mutex::default(),
@@ -252,10 +256,14 @@ impl Uplink {
         mut holds: impl FnMut(&UplinkStatus) -> bool,
     ) -> UplinkStatus {
         let lacks = |status: &mut Option<UplinkStatus>| !status.as_ref().is_some_and(&mut holds);
+        self.shared.waiting.fetch_add(1, Ordering::SeqCst);
+        // What the receiver says is listened to now.
+        wake(&self.waker);
         let status = locked(&self.shared.status);
         let waited = self.shared.changed.wait_timeout_while(status, patience.to_std(), lacks);
         // As in `locked`: a panic elsewhere leaves a status as it was published.
         let status = waited.unwrap_or_else(PoisonError::into_inner).0.clone();
+        self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
         status.expect("it was published before the thread began")
     }
 
@@ -421,7 +429,11 @@ impl Thread {
             let Some(line) = &mut self.line else { return };
             match line.read(&mut octets) {
                 Ok(0) => return self.close("the receiver closed the connection"),
-                Ok(count) => self.hear(&octets[..count]),
+                Ok(count) => {
+                    // What comes while this is heard wakes the thread.
+                    self.is_readable = count == octets.len() || line.holds_octets();
+                    self.hear(&octets[..count]);
+                }
                 Err(error) if is_later(&error) => self.is_readable = false,
                 Err(error) => return self.close(&error.to_string()),
             }
@@ -481,10 +493,18 @@ impl Thread {
             trouble: self.trouble.clone(),
         };
         *locked(&self.shared.status) = Some(status);
-        self.shared.changed.notify_all();
+        if self.is_waited_for() {
+            self.shared.changed.notify_all();
+        }
     }
 
-    /// Sleeps until something can be read or written, somebody wakes the thread, or it is time.
+    /// Whether somebody waits for what is published.
+    fn is_waited_for(&self) -> bool {
+        self.shared.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Sleeps until something can be read or written, somebody wakes the thread, or it is time. Acknowledgements
+    /// that nothing waits for do not end it: on a busy host waking up costs more than reading them.
     fn sleep(&mut self) {
         let now = self.now();
         let wait = self.sender.next_wakeup(now).saturating_sub(now.monotonic);
@@ -495,8 +515,9 @@ impl Thread {
             tv_nsec: i64::try_from(wait.get() % 1_000_000_000).expect("it is below a billion"),
         };
         let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        let hears_later = self.sender.can_hear_later() && !self.is_waited_for();
         if let Some(line) = &self.line {
-            let mut wanted = PollFlags::IN;
+            let mut wanted = if hears_later { PollFlags::RDHUP } else { PollFlags::IN };
             if !self.unwritten.is_empty() || line.wants_write() {
                 wanted |= PollFlags::OUT;
             }
@@ -509,7 +530,8 @@ impl Thread {
         let is_woken = fds.first().is_some_and(may_read);
         let is_filled = fds.get(1).is_some_and(may_read);
         drop(fds);
-        self.is_readable = is_filled || self.line.as_ref().is_some_and(Line::holds_octets);
+        self.is_readable =
+            is_filled || hears_later || self.line.as_ref().is_some_and(Line::holds_octets);
         let mut octets = [0; 256];
         while is_woken
             && matches!((&self.woken).read(&mut octets), Ok(count) if count == octets.len())

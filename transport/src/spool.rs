@@ -656,6 +656,16 @@ impl<F: Files> Spool<F> {
         }
     }
 
+    /// Whether anything is to be synced, or to be read again.
+    pub(crate) fn waits_for_time(&self) -> bool {
+        !self.unsynced.is_empty() || !self.put_aside.is_empty()
+    }
+
+    /// Whether anything that can be sent is not under way.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.unsent_blocks.is_empty() || !self.unsent_gaps.is_empty() || !self.put_aside.is_empty()
+    }
+
     /// Blocks that the system refused to read are tried again.
     pub(crate) fn read_again(&mut self) {
         self.unsent_blocks.append(&mut self.put_aside);

@@ -8,9 +8,11 @@ use std::io;
 use std::rc::Rc;
 
 use meikyo_recording::{Column, ColumnKind, Meaning, PackedRows, Packer, TableSchema};
-use meikyo_transport::limits::SpoolLimits;
+use meikyo_transport::limits::{ANSWERS_WITHIN, SpoolLimits};
 use meikyo_transport::shell::{Target, Uplink};
-use meikyo_transport::wire::{Declared, Decoder, Gap, Hello, Message, Numbers, Reason, Welcome};
+use meikyo_transport::wire::{
+    Declared, Decoder, Gap, Hello, Message, Numbers, Pong, Reason, Welcome,
+};
 use meikyo_transport::{Directory, Files, Now, Sender, SenderOptions};
 use meikyo_units::{Bytes, Nanos, WallTime};
 
@@ -352,6 +354,92 @@ fn a_full_window_is_waited_for_without_asking_again_and_again() {
     let now = at(5_600).monotonic;
     let next = sender.next_wakeup(at(5_600));
     assert!(next >= now + Nanos::from_millis(100), "{next:?}, {now:?}");
+}
+
+/// The receiver's answer to the last question for its time.
+fn pong(sender: &mut Sender<Directory>, now: Now) {
+    let [sent_ns, received_ns, answered_ns] = [now.wall.as_nanos(); 3];
+    let pong = Message::Pong(Pong { sent_ns, received_ns, answered_ns });
+    sender.handle(now, &pong.encoded()).unwrap();
+}
+
+/// Kinds of what a sender sends.
+fn kinds(sender: &mut Sender<Directory>, now: Now) -> Vec<&'static str> {
+    let kind = |octets: Vec<u8>| match heard(&octets) {
+        Message::Block(_) => "block",
+        Message::Ping(_) => "ping",
+        Message::Offset(_) => "offset",
+        other => panic!("{other:?}"),
+    };
+    std::iter::from_fn(|| sender.poll_transmit(now)).map(kind).collect()
+}
+
+#[test]
+fn an_acknowledgement_is_waited_for_only_where_something_depends_on_it() {
+    let mut sender = Sender::<Directory>::open(options(1, &["s"]), None).unwrap();
+    assert!(!sender.can_hear_later());
+    greet(&mut sender, at(0), 40_000);
+    assert_eq!(kinds(&mut sender, at(0)), ["ping"]);
+    // Nothing is under way that is acknowledged: what comes is something else.
+    pong(&mut sender, at(0));
+    assert_eq!(kinds(&mut sender, at(0)), ["offset"]);
+    assert!(!sender.can_hear_later());
+    sender.offer(at(10), "s", &rows(100)).unwrap();
+    assert!(!sender.can_hear_later(), "a block is not sent yet");
+    assert_eq!(kinds(&mut sender, at(10)), ["block"]);
+    assert!(sender.can_hear_later());
+    let latest = at(10).monotonic + ANSWERS_WITHIN;
+    assert!(sender.next_wakeup(at(10)) <= latest);
+    acknowledge(&mut sender, at(20), 1, "s");
+    assert!(!sender.can_hear_later());
+    // A quarter of the window is under way.
+    for _ in 0..12 {
+        sender.offer(at(30), "s", &rows(100)).unwrap();
+    }
+    kinds(&mut sender, at(30));
+    assert!(!sender.can_hear_later());
+    acknowledge(&mut sender, at(40), 1, "s");
+    sender.offer(at(50), "s", &rows(1)).unwrap();
+    assert_eq!(kinds(&mut sender, at(50)), ["block"]);
+    assert!(sender.can_hear_later());
+    sender.finish(at(50));
+    assert!(!sender.can_hear_later(), "the end waits for it");
+}
+
+#[test]
+fn the_receivers_time_is_asked_for_beside_blocks_and_without_them_a_little_later() {
+    let mut sender = Sender::<Directory>::open(options(1, &["s"]), None).unwrap();
+    greet(&mut sender, at(0), 1 << 20);
+    assert_eq!(kinds(&mut sender, at(0)), ["ping"]);
+    sender.offer(at(1_000), "s", &rows(1)).unwrap();
+    assert_eq!(kinds(&mut sender, at(1_000)), ["block"]);
+    assert!(!sender.can_hear_later(), "the answer to the question comes first");
+    pong(&mut sender, at(1_000));
+    assert_eq!(kinds(&mut sender, at(1_000)), ["offset"]);
+    assert!(sender.can_hear_later());
+    sender.offer(at(1_600), "s", &rows(1)).unwrap();
+    assert_eq!(kinds(&mut sender, at(1_600)), ["ping", "block"]);
+    assert_eq!(kinds(&mut sender, at(3_599)), [""; 0]);
+    assert_eq!(kinds(&mut sender, at(3_600)), ["ping"]);
+}
+
+#[test]
+fn a_sender_whose_spool_is_in_memory_wakes_up_for_no_disk() {
+    let mut sender = Sender::<Directory>::open(options(1, &["s"]), None).unwrap();
+    greet(&mut sender, at(0), 1 << 20);
+    kinds(&mut sender, at(0));
+    sender.tick(at(0)).unwrap();
+    assert_eq!(sender.next_wakeup(at(0)), at(2_000).monotonic, "for the receiver's time");
+    let disk = Shared::default();
+    let mut sender = open(&disk, 1, &["s"]);
+    greet(&mut sender, at(0), 1 << 20);
+    sent(&mut sender, at(0));
+    sender.tick(at(0)).unwrap();
+    sender.offer(at(10), "s", &rows(1)).unwrap();
+    sent(&mut sender, at(10));
+    assert_eq!(sender.next_wakeup(at(10)), at(1_000).monotonic, "for what is to be synced");
+    sender.tick(at(950)).unwrap();
+    assert!(sender.next_wakeup(at(950)) > at(1_000).monotonic, "it was synced on the way");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use clap::Args;
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, TextTable, bytes_text, span_text};
+use meikyo_console::side_by_side;
 use meikyo_fabric::{Described, Plan, PlanOptions, Trunk, Wiring, plan};
 use meikyo_models::parameters::Choice;
 use meikyo_models::prediction::{
@@ -218,20 +219,22 @@ fn others(
     options: &PlanOptions,
     settings: &Settings,
 ) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for kind in &args.compare {
-        let topology = kind.written(wiring.switches.len());
-        for cables_per_link in args.cables.clone() {
-            let made = variant(wiring, options, &topology, cables_per_link);
-            let (cables, predicted) = match made {
-                Ok((wiring, plan)) => (count_cables(&wiring), predict(&wiring, &plan, settings)),
-                Err(error) => (usize::MAX, Err(in_one_line(&error))),
-            };
-            let cables_per_link = Some(cables_per_link);
-            rows.push(Row { topology: topology.clone(), cables_per_link, cables, predicted });
-        }
-    }
-    rows
+    let switches = wiring.switches.len();
+    let with_cables = |kind: &TopologyKind| {
+        let topology = kind.written(switches);
+        args.cables.clone().map(move |cables| (topology.clone(), cables))
+    };
+    let wanted: Vec<(String, u16)> = args.compare.iter().flat_map(with_cables).collect();
+    let row = |(topology, cables_per_link): &(String, u16)| {
+        let made = variant(wiring, options, topology, *cables_per_link);
+        let (cables, predicted) = match made {
+            Ok((wiring, plan)) => (count_cables(&wiring), predict(&wiring, &plan, settings)),
+            Err(error) => (usize::MAX, Err(in_one_line(&error))),
+        };
+        let (topology, cables_per_link) = (topology.clone(), Some(*cables_per_link));
+        Row { topology, cables_per_link, cables, predicted }
+    };
+    side_by_side::each(&wanted, side_by_side::cores(), row, |_| ())
 }
 
 fn predict(wiring: &Wiring, plan: &Plan, settings: &Settings) -> Result<Prediction, String> {

@@ -31,8 +31,13 @@ use crate::this_host::{ROOTS, host_name, stop_on_signals};
 // What finds no room in a block of the transport would be refused there.
 const _: () = assert!(BLOCK_OCTETS_MAX <= BLOCK_BYTES_MAX, "blocks of samples can be sent");
 
-/// How long a signal may go unnoticed, at most: it ends the wait, too.
+/// How often it is looked whether somebody asks for samples that stay here; a signal may go unnoticed for as long, at
+/// most: it ends the wait, too.
 const LOOK: Nanos = Nanos::from_millis(500);
+
+/// The same where all samples are sent: no more often than there are any, since each look on a busy host costs as much
+/// as packing a hundred samples.
+const LOOK_SENDING: Nanos = Nanos::SECOND;
 
 /// Blocks for which the uplink is woken at the latest: its queue holds many times as many.
 const BLOCKS_AT_ONCE: usize = 16;
@@ -215,9 +220,10 @@ fn attend(
     let uplink = outlet.uplink;
     let begin = recorder.now();
     let (mut said, mut say_at) = (String::new(), begin);
+    let look = if door.is_some() { LOOK } else { LOOK_SENDING };
     loop {
         let left = args.span.map(|span| (begin + span).saturating_sub(recorder.now()));
-        if recorder.wait(left.map_or(LOOK, |left| left.min(LOOK))) {
+        if recorder.wait(left.map_or(look, |left| left.min(look))) {
             recorder.turn(&mut |block| outlet.put(block))?;
         }
         while let Some(asked) = door.and_then(Door::next) {

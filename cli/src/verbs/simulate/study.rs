@@ -6,11 +6,9 @@ mod json;
 mod text;
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use meikyo_console::failure::{Answer, Failure};
-use meikyo_console::output;
+use meikyo_console::{output, side_by_side};
 use meikyo_models::Report;
 use meikyo_models::replications::{self, WarmUp, figures, statistics, warm_up};
 use meikyo_models::scenario::{RunError, Scenario};
@@ -123,37 +121,17 @@ fn warm_ups(args: &SimulateArgs, scenarios: &[Scenario]) -> Result<Vec<Option<Wa
     }
 }
 
-/// A thread that panics ends the scope in which they all run.
-const NO_PANIC: &str = "no thread panicked while it told of its run";
-
 fn run_all(args: &SimulateArgs, runs: &[Run]) -> Result<Vec<Report>, Failure> {
-    let options = args.options();
-    let at_once = options.threads.min(runs.len());
-    let next = AtomicUsize::new(0);
-    let none: Vec<Option<Result<Report, RunError>>> = runs.iter().map(|_| None).collect();
-    let done = Mutex::new((none, 0));
-    std::thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let at = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some(run) = runs.get(at)
-                {
-                    let mut options = run.options;
-                    if options.scheduler == Scheduler::Auto && at_once > 1 {
-                        options.scheduler = Scheduler::Sequential;
-                    }
-                    let report = run.scenario.run(&options, &mut Unobserved);
-                    let mut done = done.lock().expect(NO_PANIC);
-                    done.0[at] = Some(report);
-                    done.1 += 1;
-                    show_bar(done.1, runs.len());
-                }
-            });
+    let at_once = args.options().threads.min(runs.len());
+    let run = |run: &Run| {
+        let mut options = run.options;
+        if options.scheduler == Scheduler::Auto && at_once > 1 {
+            options.scheduler = Scheduler::Sequential;
         }
-    });
-    let (done, _) = done.into_inner().expect(NO_PANIC);
-    let reports = done.into_iter().map(|report| report.expect("every run was carried out"));
-    Ok(reports.collect::<Result<_, RunError>>()?)
+        run.scenario.run(&options, &mut Unobserved)
+    };
+    let reports = side_by_side::each(runs, at_once, run, |done| show_bar(done, runs.len()));
+    Ok(reports.into_iter().collect::<Result<_, RunError>>()?)
 }
 
 fn show_bar(done: usize, all: usize) {

@@ -11,8 +11,6 @@
 //! The form is chosen from counts of bits, never by trying: who packs is beside the work that is
 //! measured.
 
-use std::collections::BTreeMap;
-
 use super::magnitudes::{self, Magnitudes};
 use super::sections::{
     Section, SectionReader, SectionWriter, put_varint, take_varint, unzigzag, zigzag,
@@ -102,10 +100,14 @@ fn put_integers(
             }
         }
         if is_full && column.kind != ColumnKind::Symbol {
-            let steps = Steps::of(&column.bits);
-            if steps.bits < dictionary_bits(&values, places.of_rows.len()) {
-                put_steps(&column.bits, &steps, sections, out);
-                return None;
+            let most = dictionary_bits(&values, places.of_rows.len());
+            // A step takes a magnitude at least.
+            if (column.bits.len() as u64 - 1) * MAGNITUDE_BITS < most {
+                let steps = Steps::of(&column.bits);
+                if steps.bits < most {
+                    put_steps(&column.bits, &steps, sections, out);
+                    return None;
+                }
             }
         }
     }
@@ -118,33 +120,98 @@ fn put_integers(
 
 /// The different values of a column of integers in order, and the place of each row's one.
 fn distinct(column: &ColumnBuffer, is_full: bool) -> (Vec<u64>, Places) {
-    let is_null = |row: usize| !is_full && column.is_null(row);
-    let mut values: Vec<u64> = Vec::new();
-    for (row, &bits) in column.bits.iter().enumerate() {
-        if !is_null(row) && values.last() != Some(&bits) {
-            values.push(bits);
-        }
-    }
-    values.sort_unstable();
-    values.dedup();
-    let first = u32::from(!is_full);
+    const NULL: u32 = u32::MAX;
+    let mut met = Met::default();
     let mut of_rows: Vec<u32> = Vec::with_capacity(column.bits.len());
     let mut before = None;
     for (row, &bits) in column.bits.iter().enumerate() {
-        let place = match before {
-            _ if is_null(row) => 0,
-            Some((known, place)) if known == bits => place,
+        let number = match before {
+            _ if !is_full && column.is_null(row) => NULL,
+            Some((known, number)) if known == bits => number,
             _ => {
-                let at = values.binary_search(&bits).expect("every value is among them");
-                let place = narrow_u32(at) + first;
-                before = Some((bits, place));
-                place
+                let number = met.number(bits, hash_of(bits));
+                before = Some((bits, number));
+                number
             }
         };
-        of_rows.push(place);
+        of_rows.push(number);
     }
-    let count = values.len() + usize::from(!is_full);
-    (values, Places { of_rows, count })
+    let mut order: Vec<(u64, u32)> = met.values.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    let first = u32::from(!is_full);
+    let mut places = vec![0; order.len()];
+    for (place, &(_, number)) in (first..).zip(&order) {
+        places[number as usize] = place;
+    }
+    // Nothing is met as number `NULL`, which has no place.
+    of_rows.iter_mut().for_each(|of| *of = places.get(*of as usize).copied().unwrap_or(0));
+    let count = order.len() + usize::from(!is_full);
+    (order.into_iter().map(|(value, _)| value).collect(), Places { of_rows, count })
+}
+
+/// Different values, numbered as they are met: by open addressing, since a search in order takes several times as long.
+struct Met<T> {
+    values: Vec<T>,
+    hashes: Vec<u64>,
+    /// Numbers above zero by their hashes; at least half of the slots are empty.
+    slots: Vec<u32>,
+}
+
+impl<T> Default for Met<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), hashes: Vec::new(), slots: Vec::new() }
+    }
+}
+
+impl<T: PartialEq> Met<T> {
+    const SLOTS_MIN: usize = 64;
+
+    fn number(&mut self, value: T, hash: u64) -> u32 {
+        if 2 * (self.values.len() + 1) > self.slots.len() {
+            self.grow();
+        }
+        let is_it = |number: u32| self.values[number as usize - 1] == value;
+        let slot = self.slot_of(hash, is_it);
+        if self.slots[slot] == 0 {
+            self.values.push(value);
+            self.hashes.push(hash);
+            self.slots[slot] = narrow_u32(self.values.len());
+        }
+        self.slots[slot] - 1
+    }
+
+    /// The slot of what has this hash, or the empty one that it is to have.
+    fn slot_of(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = usize::try_from(hash >> 32).expect("32 bits") & mask;
+        loop {
+            match self.slots[slot] {
+                0 => return slot,
+                number if is_it(number) => return slot,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![0; Self::SLOTS_MIN.max(2 * self.slots.len())];
+        for (number, &hash) in (1..).zip(&self.hashes) {
+            let slot = self.slot_of(hash, |_| false);
+            self.slots[slot] = number;
+        }
+    }
+}
+
+/// Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, section 6.4): the high bits are even.
+fn hash_of(value: u64) -> u64 {
+    value.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn hash_of_text(text: &[u8]) -> u64 {
+    let (words, rest) = text.as_chunks::<8>();
+    let last = rest.iter().fold(text.len() as u64, |word, &octet| word << 8 | u64::from(octet));
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    words.chain([last]).fold(0, |hash, word| hash_of(hash.rotate_left(29) ^ word))
 }
 
 /// What each value is above the one before it, the first above 0.
@@ -246,7 +313,8 @@ impl Steps {
         let (step, unit) = (self.step, self.unit);
         differences(values).map(move |difference| {
             let apart = difference.wrapping_sub(step).cast_signed();
-            let units = (apart.unsigned_abs() / unit).cast_signed();
+            let apart_by = apart.unsigned_abs();
+            let units = if unit == 1 { apart_by } else { apart_by / unit }.cast_signed();
             zigzag(if apart < 0 { units.wrapping_neg() } else { units }.cast_unsigned())
         })
     }
@@ -264,10 +332,12 @@ fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
+/// About how many bits the magnitude of a number takes.
+const MAGNITUDE_BITS: u64 = 4;
+
 /// About how many bits a number takes as magnitude and rest.
 fn bits_of(number: u64) -> u64 {
-    const MAGNITUDE: u64 = 4;
-    MAGNITUDE + u64::from(u64::BITS - number.leading_zeros()).saturating_sub(2)
+    MAGNITUDE_BITS + u64::from(u64::BITS - number.leading_zeros()).saturating_sub(2)
 }
 
 fn dictionary_bits(values: &[u64], rows: usize) -> u64 {
@@ -290,23 +360,17 @@ fn put_texts(
     out: &mut Vec<u8>,
 ) -> Places {
     let first = u32::from(!is_full);
-    // By length first: texts with long common beginnings are told apart without reading them.
-    let mut places: BTreeMap<(usize, &[u8]), u32> = BTreeMap::new();
+    let mut met = Met::default();
     let mut of_rows: Vec<u32> = Vec::with_capacity(column.bits.len());
     let mut begin = 0;
     for (row, &end) in column.bits.iter().enumerate() {
         let end = usize::try_from(end).expect("an offset in memory");
         let text = &column.octets[begin..end];
         begin = end;
-        if column.is_null(row) {
-            of_rows.push(0);
-            continue;
-        }
-        let next = narrow_u32(places.len()) + first;
-        of_rows.push(*places.entry((text.len(), text)).or_insert(next));
+        let number = (!column.is_null(row)).then(|| met.number(text, hash_of_text(text)));
+        of_rows.push(number.map_or(0, |number| number + first));
     }
-    let mut texts: Vec<(&[u8], u32)> =
-        places.into_iter().map(|((_, text), place)| (text, place)).collect();
+    let mut texts: Vec<(&[u8], u32)> = met.values.into_iter().zip(first..).collect();
     texts.sort_unstable();
     let count = texts.len() + usize::from(!is_full);
     let mut sorted = vec![0; count];
