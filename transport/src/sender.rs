@@ -264,9 +264,6 @@ pub struct Sender<F> {
 /// How often what the spool accepted is forced to the disk: what a sender's power cut takes.
 const SYNC_EVERY: Nanos = Nanos::SECOND;
 
-/// So much earlier it is done by a shell that is awake anyway.
-const SYNC_EARLY: Nanos = Nanos::from_millis(100);
-
 /// So much earlier the receiver's time is asked for beside a block.
 const PING_EARLY: Nanos = Nanos::from_millis(500);
 
@@ -707,7 +704,7 @@ impl<F: Files> Sender<F> {
     /// When nothing came from the receiver for too long: the session is at its end.
     pub fn tick(&mut self, now: Now) -> Result<(), SessionError> {
         self.begun.get_or_insert(now.wall);
-        if now.monotonic + SYNC_EARLY >= self.sync_at {
+        if now.monotonic >= self.sync_at {
             self.sync_at = now.monotonic + SYNC_EVERY;
             self.spool.sync();
             self.spool.read_again();
