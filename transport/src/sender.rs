@@ -731,6 +731,7 @@ impl<F: Files> Sender<F> {
             && !session.ping_under_way
             && !self.is_finished
             && !self.spool.has_unsent()
+            && self.spool.has_room()
     }
 
     /// When the shell is to ask again at the latest, if nothing else happens.

@@ -338,6 +338,8 @@ impl Thread {
 
     fn run(&mut self) {
         loop {
+            // What was acknowledged meanwhile makes room for what is handed over.
+            self.listen();
             if !self.take_orders() {
                 return;
             }
@@ -422,8 +424,8 @@ impl Thread {
         }
     }
 
-    /// Writes and reads what can be without waiting.
-    fn converse(&mut self) {
+    /// Reads what can be without waiting.
+    fn listen(&mut self) {
         let mut octets = [0; READ_BYTES];
         while self.is_readable {
             let Some(line) = &mut self.line else { return };
@@ -438,6 +440,11 @@ impl Thread {
                 Err(error) => return self.close(&error.to_string()),
             }
         }
+    }
+
+    /// Reads and writes what can be without waiting.
+    fn converse(&mut self) {
+        self.listen();
         loop {
             let now = self.now();
             while self.unwritten.len() < UNWRITTEN_BYTES_MAX

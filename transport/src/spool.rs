@@ -661,6 +661,11 @@ impl<F: Files> Spool<F> {
         !self.unsynced.is_empty() || !self.put_aside.is_empty()
     }
 
+    /// Whether it is filled by a quarter at most.
+    pub(crate) fn has_room(&self) -> bool {
+        self.used() <= self.limits.bytes.get() / 4 && self.entries.len() <= self.limits.blocks / 4
+    }
+
     /// Whether anything that can be sent is not under way.
     pub(crate) fn has_unsent(&self) -> bool {
         !self.unsent_blocks.is_empty() || !self.unsent_gaps.is_empty() || !self.put_aside.is_empty()

@@ -404,6 +404,16 @@ fn an_acknowledgement_is_waited_for_only_where_something_depends_on_it() {
     assert!(sender.can_hear_later());
     sender.finish(at(50));
     assert!(!sender.can_hear_later(), "the end waits for it");
+    // What is acknowledged makes room in a spool that is small.
+    let spool = SpoolLimits { bytes: Bytes::new(3_000), blocks: 1_000 };
+    let small = SenderOptions { spool, ..options(1, &["s"]) };
+    let mut sender = Sender::<Directory>::open(small, None).unwrap();
+    greet(&mut sender, at(0), 40_000);
+    kinds(&mut sender, at(0));
+    pong(&mut sender, at(0));
+    sender.offer(at(10), "s", &rows(100)).unwrap();
+    assert_eq!(kinds(&mut sender, at(10)), ["offset", "block"]);
+    assert!(!sender.can_hear_later());
 }
 
 #[test]
