@@ -288,7 +288,7 @@ impl Sampler {
     ///
     /// The kernel wakes for every half of a ring that it has written, wherever the last drain was. What is a
     /// quarter or less leaves room for that half, and waits.
-    pub fn wait_until(&mut self, until: u64) -> bool {
+    pub(crate) fn wait_until(&mut self, until: u64) -> bool {
         let is_soon = drain_every(self.options.period, self.ring, self.record_bytes());
         if !self.rings_wake || is_soon >= DRAIN_MAX {
             clock::wait_until(until);

@@ -13,6 +13,7 @@
 //! The spool calls its [`Files`] and nothing else of the system.
 
 mod directory;
+mod file_names;
 mod restore;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,6 +28,7 @@ use crate::limits::SpoolLimits;
 use crate::wire::{Gap, Message, Reason, SpoolHead, block_frame, message_at};
 
 pub use directory::Directory;
+use file_names::{file_name, file_number, vouched_life, vouching_name};
 
 /// The version of a file of the spool.
 const FILE_VERSION: u16 = 1;
@@ -794,21 +796,4 @@ fn is_damage(error: &io::Error, tries: u8) -> bool {
     let is_gone = matches!(error.kind(), InvalidData | NotFound | UnexpectedEof);
     let is_unreadable = error.raw_os_error() == Some(Errno::IO.raw_os_error());
     is_gone || (is_unreadable && tries >= READ_TRIES_MAX)
-}
-
-fn file_name(number: u64) -> String {
-    format!("{number:016x}.spool")
-}
-
-/// The file whose being there says that a life has nothing in memory only.
-fn vouching_name(boot: u64) -> String {
-    format!("{boot:016x}.whole")
-}
-
-fn vouched_life(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_suffix(".whole")?, 16).ok()
-}
-
-fn file_number(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_suffix(".spool")?, 16).ok()
 }

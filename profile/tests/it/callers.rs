@@ -149,8 +149,19 @@ fn the_callers_are_those_that_perf_finds() {
     let Some(program) = compiled(Program::Frames) else { return };
     let path = program.path().to_str().unwrap();
     let data = program.path().with_extension("data");
+    // Without that perf has been seen to abort over build IDs when it ends.
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "1000", "--call-graph", "dwarf,8192"]);
+    perf.args([
+        "record",
+        "-q",
+        "--buildid-mmap",
+        "-e",
+        "cpu-clock",
+        "-F",
+        "1000",
+        "--call-graph",
+        "dwarf,8192",
+    ]);
     let Ok(recorded_by_perf) = perf.arg("-o").arg(&data).args([path, "300", "sort"]).output()
     else {
         meikyo_testing::lacking("perf, which Debian has in linux-perf");

@@ -13,6 +13,7 @@ mod columns;
 pub(crate) mod delta;
 mod error;
 mod magnitudes;
+mod met;
 mod sections;
 
 use std::borrow::Cow;
