@@ -62,11 +62,6 @@ impl Ring {
         self.position(HEAD_AT).load(Ordering::Acquire)
     }
 
-    /// Octets of records that were not drained.
-    pub(crate) fn unread(&self) -> u64 {
-        self.head().saturating_sub(self.position(TAIL_AT).load(Ordering::Relaxed))
-    }
-
     /// Hands on the records that the kernel has written up to a place, oldest first, and makes their room
     /// free.
     pub(crate) fn drain(&mut self, head: u64, take: impl FnMut(&[u8])) {
@@ -96,25 +91,15 @@ impl Ring {
         while tail < head {
             let there =
                 usize::try_from(head - tail).map_or(self.size, |there| there.min(self.size));
-            // Records begin at multiples of a word, as a header is long: none lies around the end.
-            let Some(length) =
-                length(self.octets(tail, HEADER.min(there)).0).filter(|&length| length <= there)
-            else {
+            self.copy(tail, HEADER.min(there), &mut whole);
+            let Some(length) = length(&whole).filter(|&length| length <= there) else {
                 // No kernel writes this; what is behind it cannot be told apart.
                 tail = head;
                 break;
             };
-            let record = match self.octets(tail, length) {
-                (record, []) => record,
-                (first, rest) => {
-                    whole.clear();
-                    whole.extend_from_slice(first);
-                    whole.extend_from_slice(rest);
-                    &whole
-                }
-            };
-            if is_wanted(record) {
-                take(record);
+            if is_wanted(&whole) {
+                self.copy(tail, length, &mut whole);
+                take(&whole);
             }
             tail += length as u64;
         }
@@ -122,20 +107,20 @@ impl Ring {
         tail
     }
 
-    /// `count` octets, which the kernel has written and does not touch before `tail` is moved: up to the end of the
-    /// ring, and from its begin on.
-    fn octets(&self, from: u64, count: usize) -> (&[u8], &[u8]) {
+    /// Copies `count` octets, which the kernel has written and does not touch before `tail` is moved.
+    fn copy(&self, from: u64, count: usize, to: &mut Vec<u8>) {
         let size = self.size as u64;
         let at = usize::try_from(from % size).expect("less than the size");
         let first = count.min(self.size - at);
-        let part = |at: usize, count: usize| {
+        to.clear();
+        for (at, count) in [(at, first), (0, count - first)] {
             // SAFETY: the octets lie in the mapping behind its first page, and the kernel leaves them
             // alone as long as they are between `tail` and `head`.
-            unsafe {
+            let octets = unsafe {
                 std::slice::from_raw_parts(self.base.as_ptr().wrapping_add(self.page + at), count)
-            }
-        };
-        (part(at, first), part(0, count - first))
+            };
+            to.extend_from_slice(octets);
+        }
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {
