@@ -549,7 +549,9 @@ impl Receiver {
             self.acknowledge_if_synced(origin, &durable);
             return Ok(());
         }
-        if store.gave_up(source, *first) {
+        // Of an earlier life it is welcome all the same: a file of the spool is there again whose removal was not
+        // on the disk when the power went.
+        if source.boot == party.boot && store.gave_up(source, *first) {
             return Err(given_up(&party.sender));
         }
         match party.identity.clone() {

@@ -26,7 +26,7 @@ use schedules::world::{Character, World};
 const SHORT: u64 = 600;
 
 /// Histories of collectors that stand by for each other.
-const SHORT_STANDBY: u64 = 300;
+const SHORT_STANDBY: u64 = 700;
 
 #[test]
 fn what_was_sent_is_there_once_or_told_missing_whatever_happens() {

@@ -78,6 +78,7 @@ pub(crate) struct StoodBy {
     kills: u64,
     receiver_kills: u64,
     lost_intervals: u64,
+    torn_intervals: u64,
 }
 
 impl StoodBy {
@@ -95,7 +96,8 @@ impl StoodBy {
 }
 
 /// Every row of an interval is there once, whoever measured it. Where nothing but processes and connections
-/// broke, none is missing that any of the collectors has put into a block.
+/// broke, none is missing that any of the collectors has put into a block, but those of a block that was told to be
+/// lost: the interval's other rows may have been taken from the same collector by then.
 pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), String> {
     if let Some(text) = &world.too_early {
         return Err(text.clone());
@@ -104,13 +106,18 @@ pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), Str
         return Err("not everything was accounted for once nothing went wrong".to_owned());
     }
     let mut there: BTreeMap<(i64, u64), usize> = BTreeMap::new();
+    let mut lost: BTreeSet<(&str, u64)> = BTreeSet::new();
     for rows in world.store.blocks() {
         if rows.table() == gaps::transport_turns::NAME {
             seen.turns += 1;
         }
-        if rows.table() == gaps::transport_gaps::NAME && told(rows)?.reason == "spare" {
-            let origin = rows.origin().ok_or("a gap without an origin")?;
-            seen.spare_blocks += origin.last - origin.first + 1;
+        if rows.table() == gaps::transport_gaps::NAME {
+            let (gap, origin) = (told(rows)?, rows.origin().ok_or("a gap without an origin")?);
+            match &*gap.reason {
+                "spare" => seen.spare_blocks += origin.last - origin.first + 1,
+                "ended" => {}
+                _ => lost.extend(rows_of(world, &origin.source.sender, &gap)),
+            }
         }
         if rows.table() != table().name {
             continue;
@@ -124,23 +131,51 @@ pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), Str
     if let Some((row, count)) = there.iter().find(|(_, count)| **count > 1) {
         return Err(format!("row {row:?} is there {count} times"));
     }
+    let found: BTreeSet<u64> = there.keys().map(|(_, value)| *value).collect();
     let measured: BTreeSet<_> = world.machines.iter().flat_map(|of| &of.measured).collect();
-    let devices = world.devices();
-    for at in &measured {
-        let time = super::world::wall(**at, 0).as_nanos();
-        let found = there.range((time, 0)..=(time, u64::MAX)).count() as u64;
-        if world.character.is_kind() && found != devices {
+    for at in measured.iter().filter(|_| world.character.is_kind()) {
+        let missing: Vec<u64> =
+            world.rows_at(**at).into_iter().filter(|row| !found.contains(row)).collect();
+        if missing.is_empty() {
+            continue;
+        }
+        // Of other collectors' rows none were taken that this one had told of when its blocks found no room on the
+        // receiver's disk; whole intervals are lost with them only then.
+        let is_whole = missing.len() == world.rows_at(**at).len();
+        let is_had = |row: &u64| world.machines.iter().any(|of| had(of, &lost, *row));
+        let is_told = missing.iter().all(|row| lost.iter().any(|(_, of)| of == row));
+        if is_told && (!is_whole || world.store.refused > 0 || !missing.iter().any(is_had)) {
+            seen.torn_intervals += 1;
+        } else if world.receiver_kills > 0 {
             // What was undecided when a receiver was killed is left to who had told of later intervals.
-            if world.receiver_kills == 0 {
-                return Err(format!("{found} of {devices} rows of {at:?} are there"));
-            }
             seen.lost_intervals += 1;
+        } else {
+            return Err(format!("rows {missing:?} of {at:?} are not there"));
         }
     }
     seen.intervals += measured.len() as u64;
     seen.kills += world.machines.iter().map(|machine| machine.kills).sum::<u64>();
     seen.receiver_kills += world.receiver_kills;
     Ok(())
+}
+
+/// The rows that a sender put into the blocks of a gap, with its name.
+fn rows_of<'a>(
+    world: &'a World,
+    sender: &str,
+    gap: &Told,
+) -> impl Iterator<Item = (&'a str, u64)> + use<'a> {
+    let machine = world.machines.iter().find(|machine| machine.name == sender);
+    let numbers = (gap.boot, gap.first)..=(gap.boot, gap.last);
+    machine.into_iter().flat_map(move |of| {
+        let rows = of.made.range(numbers.clone()).flat_map(|(_, rows)| rows);
+        rows.map(|row| (&*of.name, *row))
+    })
+}
+
+/// Whether a sender put a row into a block that was not lost.
+fn had(machine: &Machine, lost: &BTreeSet<(&str, u64)>, row: u64) -> bool {
+    machine.made.values().any(|rows| rows.contains(&row)) && !lost.contains(&(&*machine.name, row))
 }
 
 fn judge_machine(world: &World, machine: &Machine, seen: &mut Seen) -> Result<(), String> {

@@ -14,6 +14,8 @@ pub(crate) struct Store {
     written: Vec<(Ticket, PackedRows)>,
     synced: usize,
     pub(crate) is_full: bool,
+    /// Blocks that it had no room for.
+    pub(crate) refused: u64,
 }
 
 impl Store {
@@ -25,6 +27,7 @@ impl Store {
     pub(crate) fn write(&mut self) -> Vec<Ticket> {
         let queued = std::mem::take(&mut self.queued);
         if self.is_full {
+            self.refused += queued.len() as u64;
             return queued.into_iter().map(|(ticket, _)| ticket).collect();
         }
         self.written.extend(queued);

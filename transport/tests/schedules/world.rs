@@ -353,18 +353,19 @@ impl World {
     fn measure(&mut self, index: usize) {
         let (at, now) = (self.now, self.at_sender(index));
         let is_due = self.random.once_in(2);
-        let devices = self.character.rows;
+        let (devices, rows) = (self.character.rows, self.rows_at(at));
         let machine = &mut self.machines[index];
         if let Some(sender) = &mut machine.sender {
-            let number = at.as_nanos() / self.character.make_every.get();
-            machine.waiting.extend((0..devices).map(|device| (at, number << 16 | device)));
+            machine.waiting.extend(rows.into_iter().map(|row| (at, row)));
             if is_due || machine.waiting.len() as u64 > 3 * devices {
                 let rows = std::mem::take(&mut machine.waiting);
                 machine.measured.extend(rows.iter().map(|(at, _)| *at));
                 let (some, others): (Vec<_>, Vec<_>) =
                     rows.into_iter().partition(|(_, value)| value & 0xffff < devices / 2);
                 for rows in [some, others] {
-                    sender.offer(now, STREAM, &packed_intervals(&rows)).unwrap();
+                    let number = sender.offer(now, STREAM, &packed_intervals(&rows)).unwrap();
+                    let values = rows.iter().map(|(_, value)| *value).collect();
+                    machine.made.insert((machine.boot, number), values);
                 }
             }
         }
@@ -734,9 +735,10 @@ impl World {
         delays.map(|delay| delay.get() / 1_000_000).collect()
     }
 
-    /// Rows that an interval has.
-    pub(crate) fn devices(&self) -> u64 {
-        self.character.rows
+    /// The rows that an interval has, by what it was due at.
+    pub(crate) fn rows_at(&self, due: SimTime) -> Vec<u64> {
+        let number = due.as_nanos() / self.character.make_every.get();
+        (0..self.character.rows).map(|device| number << 16 | device).collect()
     }
 
     pub(crate) fn has_steady_clocks(&self) -> bool {
