@@ -39,33 +39,32 @@ impl Congestion {
 /// A lane that spares less than this share of its rate may limit somebody.
 const SPARE_LEAST: f64 = 1e-9;
 
-/// So many levels are looked at together.
+/// So many lanes are looked at together.
 const GROUP: usize = 8;
 
-/// A lane, and what of it is left while rates rise.
-#[derive(Debug, Clone, Default)]
-struct Lane {
+/// A number of each lane of a group.
+type Group = [f64; GROUP];
+
+/// A lane that has streams.
+#[derive(Debug)]
+struct Used {
+    lane: usize,
     /// Its streams in the order in which they began.
     streams: Vec<usize>,
     /// Where it comes among lanes that are full at once: by the number of its first stream, then along the way of that.
     turn: u64,
-    /// Where it is among those that are used.
-    place: usize,
-    /// What the stopped streams leave of its rate.
-    left: f64,
-    /// How many of its streams are not stopped.
-    open: f64,
     /// Whether it limits streams.
     full: bool,
-    /// Whether any of its streams has stopped since its level was worked out.
-    changed: bool,
 }
 
-impl Lane {
-    /// The rate at which it is full.
-    fn level(&self) -> f64 {
-        if self.open > 0.0 { self.left.max(0.0) / self.open } else { f64::INFINITY }
-    }
+/// Lanes while rates rise, by place. Where there is no lane, no stream is open.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rising {
+    /// What the stopped streams leave of its rate, and how many of its streams are not stopped.
+    left: Group,
+    open: Group,
+    /// Whether any of these has stopped since the levels were worked out.
+    has_changed: bool,
 }
 
 /// A stream that shares lanes.
@@ -73,7 +72,7 @@ impl Lane {
 struct Sharer {
     /// How many began before it.
     number: u64,
-    /// Its lanes, the card that sends it first.
+    /// The places of its lanes, the card that sends it first.
     way: Vec<usize>,
     /// The lane that limits it.
     limit: usize,
@@ -85,11 +84,14 @@ pub(crate) struct Sharing {
     congestion: Congestion,
     /// Of each lane whether it has a queue in a switch.
     congests: Vec<bool>,
-    lanes: Vec<Lane>,
-    /// The lanes that have streams.
-    used: Vec<usize>,
-    /// For each of these the rate at which it is full, and the least of each group of them.
-    levels: Vec<[f64; GROUP]>,
+    /// The lanes that have streams, and of all lanes their places among them.
+    used: Vec<Used>,
+    places: Vec<Option<usize>>,
+    /// Lists of lanes that have no streams any more.
+    spare: Vec<Vec<usize>>,
+    /// For each place what is left of the lane, the rate at which it is full, and the least of each group of these.
+    rising: Vec<Rising>,
+    levels: Vec<Group>,
     leasts: Vec<f64>,
     sharers: Vec<Sharer>,
     /// For each stream its rate; 0 where there is none.
@@ -97,9 +99,8 @@ pub(crate) struct Sharing {
     /// All streams in the order in which they began.
     order: Vec<usize>,
     begun: u64,
-    /// The lanes that are full at the present level by their turns, and those that have changed by it.
+    /// The places of lanes that are full at the present level, by their turns.
     full: Vec<(u64, usize)>,
-    changed: Vec<usize>,
 }
 
 impl Sharing {
@@ -107,9 +108,11 @@ impl Sharing {
     pub(crate) fn new(congests: Vec<bool>, congestion: Congestion) -> Self {
         Self {
             congestion,
-            lanes: vec![Lane::default(); congests.len()],
+            places: vec![None; congests.len()],
             congests,
             used: Vec::new(),
+            spare: Vec::new(),
+            rising: Vec::new(),
             levels: Vec::new(),
             leasts: Vec::new(),
             sharers: Vec::new(),
@@ -117,7 +120,6 @@ impl Sharing {
             order: Vec::new(),
             begun: 0,
             full: Vec::new(),
-            changed: Vec::new(),
         }
     }
 
@@ -128,51 +130,69 @@ impl Sharing {
             self.rates.push(0.0);
         }
         for (step, &lane) in way.iter().enumerate() {
-            let own = &mut self.lanes[lane];
-            if own.streams.is_empty() {
-                own.turn = turn(self.begun, step);
-                own.place = self.used.len();
-                self.used.push(lane);
-            }
-            own.streams.push(stream);
+            let place = self.places[lane].unwrap_or_else(|| self.use_lane(lane, step));
+            self.used[place].streams.push(stream);
+            self.sharers[stream].way.push(place);
         }
-        let sharer = &mut self.sharers[stream];
-        sharer.number = self.begun;
-        sharer.way.clear();
-        sharer.way.extend_from_slice(way);
+        self.sharers[stream].number = self.begun;
         self.begun += 1;
         self.order.push(stream);
     }
 
+    /// Gives a place to a lane whose first stream is the one that begins.
+    fn use_lane(&mut self, lane: usize, step: usize) -> usize {
+        let place = self.used.len();
+        let streams = self.spare.pop().unwrap_or_default();
+        self.used.push(Used { lane, streams, turn: turn(self.begun, step), full: false });
+        self.places[lane] = Some(place);
+        place
+    }
+
     /// Takes streams off their lanes.
     pub(crate) fn remove(&mut self, streams: &[usize]) {
-        let sharers = &self.sharers;
         for &stream in streams {
             self.rates[stream] = f64::NAN;
-            let number = sharers[stream].number;
-            for &lane in &sharers[stream].way {
-                let own = &mut self.lanes[lane];
-                let at = own.streams.binary_search_by_key(&number, |other| sharers[*other].number);
-                let at = at.expect("it is on its lanes");
-                own.streams.remove(at);
-                if let (0, Some(&first)) = (at, own.streams.first()) {
-                    let Sharer { number, way, .. } = &sharers[first];
-                    let step = way.iter().position(|other| *other == lane);
-                    own.turn = turn(*number, step.expect("it is on its way"));
-                }
-                if own.streams.is_empty() {
-                    let place = own.place;
-                    self.used.swap_remove(place);
-                    if let Some(&moved) = self.used.get(place) {
-                        self.lanes[moved].place = place;
-                    }
-                }
+            while let Some(place) = self.sharers[stream].way.pop() {
+                self.leave(stream, place);
             }
         }
         let rates = &self.rates;
         self.order.retain(|stream| !rates[*stream].is_nan());
         for &stream in streams {
             self.rates[stream] = 0.0;
+        }
+    }
+
+    fn leave(&mut self, stream: usize, place: usize) {
+        let sharers = &self.sharers;
+        let own = &mut self.used[place];
+        let number = sharers[stream].number;
+        let at = own.streams.binary_search_by_key(&number, |other| sharers[*other].number);
+        let at = at.expect("it is on its lanes");
+        own.streams.remove(at);
+        match own.streams.first() {
+            None => self.give_up(place),
+            Some(&first) if at == 0 => {
+                let Sharer { number, way, .. } = &sharers[first];
+                let step = way.iter().position(|other| *other == place);
+                own.turn = turn(*number, step.expect("it is on its way"));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A lane has no stream any more: the last one that has takes its place.
+    fn give_up(&mut self, place: usize) {
+        let Used { lane, streams, .. } = self.used.swap_remove(place);
+        self.places[lane] = None;
+        self.spare.push(streams);
+        let last = self.used.len();
+        if let Some(moved) = self.used.get(place) {
+            self.places[moved.lane] = Some(place);
+            for &stream in &moved.streams {
+                let way = self.sharers[stream].way.iter_mut();
+                way.filter(|of| **of == last).for_each(|of| *of = place);
+            }
         }
     }
 
@@ -198,55 +218,61 @@ impl Sharing {
 
     /// Whether all rates stay what they were found to be if a lane with this rate loses so much of it.
     pub(crate) fn spares(&self, lane: usize, capacity: f64, loss: f64) -> bool {
-        let own = &self.lanes[lane];
+        let Some(place) = self.places[lane] else { return true };
+        let left = self.rising[place / GROUP].left[place % GROUP];
         // Whoever limits has a lower level all the time than a lane of which something is left in the end.
-        own.streams.is_empty() || (!own.full && own.left - loss > SPARE_LEAST * capacity)
+        !self.used[place].full && left - loss > SPARE_LEAST * capacity
     }
 
     /// Gives each stream its rate; a lane's is in `capacities`.
     pub(crate) fn solve(&mut self, capacities: &[f64]) {
-        let Congestion { full_share, .. } = self.congestion;
-        self.levels.clear();
-        self.levels.resize(self.used.len().div_ceil(GROUP), [f64::INFINITY; GROUP]);
-        for (place, &lane) in self.used.iter().enumerate() {
-            let many = self.is_full_of_windows(lane);
-            let own = &mut self.lanes[lane];
-            own.left = capacities[lane];
-            if many {
-                own.left *= full_share;
-            }
-            own.open = real(own.streams.len());
-            own.full = false;
-            self.levels[place / GROUP][place % GROUP] = own.level();
-        }
-        self.leasts.clear();
-        self.leasts.extend(self.levels.iter().map(least_of));
-        for &stream in &self.order {
-            self.rates[stream] = f64::NAN;
-        }
+        self.begin(capacities);
         while let Some(level) = self.next_level() {
             for at in 0..self.full.len() {
                 self.fill(self.full[at].1, level);
             }
-            for lane in self.changed.drain(..) {
-                let own = &mut self.lanes[lane];
-                own.changed = false;
-                let group = own.place / GROUP;
-                self.levels[group][own.place % GROUP] = own.level();
-                self.leasts[group] = least_of(&self.levels[group]);
+        }
+    }
+
+    /// No stream is stopped.
+    fn begin(&mut self, capacities: &[f64]) {
+        let Congestion { streams_max, full_share, .. } = self.congestion;
+        for &stream in &self.order {
+            self.rates[stream] = f64::NAN;
+        }
+        let groups = self.used.len().div_ceil(GROUP);
+        self.rising.clear();
+        self.rising.resize(groups, Rising { has_changed: true, ..Rising::default() });
+        self.levels.resize(groups, [f64::INFINITY; GROUP]);
+        self.leasts.resize(groups, f64::INFINITY);
+        for (rising, used) in self.rising.iter_mut().zip(self.used.chunks_mut(GROUP)) {
+            for (at, own) in used.iter_mut().enumerate() {
+                own.full = false;
+                let streams = own.streams.len();
+                let is_full_of_windows = streams > streams_max && self.congests[own.lane];
+                let share = if is_full_of_windows { full_share } else { 1.0 };
+                rising.left[at] = capacities[own.lane] * share;
+                rising.open[at] = real(streams);
             }
         }
     }
 
     /// Whether more streams want a lane of a switch than its queue has room for.
-    fn is_full_of_windows(&self, lane: usize) -> bool {
-        self.congests[lane] && self.lanes[lane].streams.len() > self.congestion.streams_max
+    fn is_full_of_windows(&self, place: usize) -> bool {
+        let Used { lane, streams, .. } = &self.used[place];
+        streams.len() > self.congestion.streams_max && self.congests[*lane]
     }
 
     /// The rate at which the next lanes are full, which are put into `full`; `None` if all streams are stopped.
     fn next_level(&mut self) -> Option<f64> {
         // Lanes whose levels differ by rounding only are one level.
         const SAME: f64 = 1.0 + 1e-12;
+        for (at, group) in self.rising.iter_mut().enumerate() {
+            if std::mem::take(&mut group.has_changed) {
+                self.levels[at] = group.levels();
+                self.leasts[at] = least_of(&self.levels[at]);
+            }
+        }
         let level = least(&self.leasts);
         if level.is_infinite() {
             return None;
@@ -255,28 +281,30 @@ impl Sharing {
         let most = level * SAME;
         for (group, _) in self.leasts.iter().enumerate().filter(|(_, least)| **least <= most) {
             for (at, _) in self.levels[group].iter().enumerate().filter(|(_, own)| **own <= most) {
-                let lane = self.used[group * GROUP + at];
-                let own = &mut self.lanes[lane];
+                let place = group * GROUP + at;
+                let own = &mut self.used[place];
                 own.full = true;
-                self.full.push((own.turn, lane));
+                self.full.push((own.turn, place));
             }
         }
-        self.full.sort_unstable();
+        if self.full.len() > 1 {
+            self.full.sort_unstable();
+        }
         Some(level)
     }
 
     /// Stops what goes by a full lane.
-    fn fill(&mut self, lane: usize, level: f64) {
-        let pauses = self.congestion.pause && self.is_full_of_windows(lane);
-        for place in 0..self.lanes[lane].streams.len() {
-            let stream = self.lanes[lane].streams[place];
-            if !self.stop(stream, lane, level) || !pauses {
+    fn fill(&mut self, place: usize, level: f64) {
+        let pauses = self.congestion.pause && self.is_full_of_windows(place);
+        for at in 0..self.used[place].streams.len() {
+            let stream = self.used[place].streams[at];
+            if !self.stop(stream, place, level) || !pauses {
                 continue;
             }
             // All that this card sends stops with it.
             let card = self.sharers[stream].way[0];
-            for place in 0..self.lanes[card].streams.len() {
-                let other = self.lanes[card].streams[place];
+            for at in 0..self.used[card].streams.len() {
+                let other = self.used[card].streams[at];
                 self.stop(other, card, level);
             }
         }
@@ -289,17 +317,26 @@ impl Sharing {
         }
         self.rates[stream] = level;
         let sharer = &mut self.sharers[stream];
-        sharer.limit = limit;
-        for &lane in &sharer.way {
-            let own = &mut self.lanes[lane];
-            own.left -= level;
-            own.open -= 1.0;
-            if !own.changed {
-                own.changed = true;
-                self.changed.push(lane);
-            }
+        sharer.limit = self.used[limit].lane;
+        for &place in &sharer.way {
+            let (group, at) = (&mut self.rising[place / GROUP], place % GROUP);
+            group.left[at] -= level;
+            group.open[at] -= 1.0;
+            group.has_changed = true;
         }
         true
+    }
+}
+
+impl Rising {
+    /// The rate at which each lane is full. All at once, as processors can.
+    #[inline]
+    fn levels(&self) -> Group {
+        std::array::from_fn(|at| {
+            let (left, open) = (self.left[at], self.open[at]);
+            let level = if left > 0.0 { left } else { 0.0 } / open;
+            if open > 0.0 { level } else { f64::INFINITY }
+        })
     }
 }
 
@@ -324,7 +361,7 @@ pub(crate) fn least(values: &[f64]) -> f64 {
 }
 
 #[inline]
-fn least_of(group: &[f64; GROUP]) -> f64 {
+fn least_of(group: &Group) -> f64 {
     let [a, b, c, d, e, f, g, h] = *group;
     let [one, other] = [[a, b, c, d], [e, f, g, h]];
     let [a, b, c, d] = std::array::from_fn(|at| lesser(one[at], other[at]));
