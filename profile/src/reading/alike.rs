@@ -194,11 +194,21 @@ impl<'a> Counter<'a> {
                 counted.stacks.number(text, stack_hash(text))
             })
             .collect();
+        // Most samples of a stack have the address of the first one: these are looked up once.
+        let mut of_stacks: Vec<Option<(Same, u64)>> = vec![None; stacks.len()];
         for row in 0..rows.rows() {
             let address = rows.bits(ADDRESS, rows.place(ADDRESS, row)).unwrap_or(0);
             let space = spaces[rows.place(PID, row)];
-            let stack = stacks[rows.place(STACK, row)];
-            *counted.counts.entry(Same { space, stack, address }).or_default() += 1;
+            let place = rows.place(STACK, row);
+            let same = Same { space, stack: stacks[place], address };
+            match &mut of_stacks[place] {
+                Some((first, count)) if *first == same => *count += 1,
+                Some(_) => *counted.counts.entry(same).or_default() += 1,
+                none => *none = Some((same, 1)),
+            }
+        }
+        for (same, count) in of_stacks.into_iter().flatten() {
+            *counted.counts.entry(same).or_default() += count;
         }
         let Passed { samples, span: all, seconds } = &mut counted.passed;
         *samples += rows.rows() as u64;
