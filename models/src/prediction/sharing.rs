@@ -248,19 +248,12 @@ impl Sharing {
         for (rising, used) in self.rising.iter_mut().zip(self.used.chunks_mut(GROUP)) {
             for (at, own) in used.iter_mut().enumerate() {
                 own.full = false;
-                let streams = own.streams.len();
-                let is_full_of_windows = streams > streams_max && self.congests[own.lane];
+                let is_full_of_windows = own.is_full_of_windows(&self.congests, streams_max);
                 let share = if is_full_of_windows { full_share } else { 1.0 };
                 rising.left[at] = capacities[own.lane] * share;
-                rising.open[at] = real(streams);
+                rising.open[at] = real(own.streams.len());
             }
         }
-    }
-
-    /// Whether more streams want a lane of a switch than its queue has room for.
-    fn is_full_of_windows(&self, place: usize) -> bool {
-        let Used { lane, streams, .. } = &self.used[place];
-        streams.len() > self.congestion.streams_max && self.congests[*lane]
     }
 
     /// The rate at which the next lanes are full, which are put into `full`; `None` if all streams are stopped.
@@ -287,15 +280,14 @@ impl Sharing {
                 self.full.push((own.turn, place));
             }
         }
-        if self.full.len() > 1 {
-            self.full.sort_unstable();
-        }
+        self.full.sort_unstable();
         Some(level)
     }
 
     /// Stops what goes by a full lane.
     fn fill(&mut self, place: usize, level: f64) {
-        let pauses = self.congestion.pause && self.is_full_of_windows(place);
+        let Congestion { streams_max, pause, .. } = self.congestion;
+        let pauses = pause && self.used[place].is_full_of_windows(&self.congests, streams_max);
         for at in 0..self.used[place].streams.len() {
             let stream = self.used[place].streams[at];
             if !self.stop(stream, place, level) || !pauses {
@@ -325,6 +317,13 @@ impl Sharing {
             group.has_changed = true;
         }
         true
+    }
+}
+
+impl Used {
+    /// Whether more streams want a lane of a switch than its queue has room for.
+    fn is_full_of_windows(&self, congests: &[bool], streams_max: usize) -> bool {
+        self.streams.len() > streams_max && congests[self.lane]
     }
 }
 

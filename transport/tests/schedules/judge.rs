@@ -131,17 +131,17 @@ pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), Str
     if let Some((row, count)) = there.iter().find(|(_, count)| **count > 1) {
         return Err(format!("row {row:?} is there {count} times"));
     }
-    let found: BTreeSet<u64> = there.keys().map(|(_, value)| *value).collect();
     let measured: BTreeSet<_> = world.machines.iter().flat_map(|of| &of.measured).collect();
     for at in measured.iter().filter(|_| world.character.is_kind()) {
-        let missing: Vec<u64> =
-            world.rows_at(**at).into_iter().filter(|row| !found.contains(row)).collect();
+        let (time, rows) = (super::world::wall(**at, 0).as_nanos(), world.rows_at(**at));
+        let is_missing = |row: &&u64| !there.contains_key(&(time, **row));
+        let missing: Vec<u64> = rows.iter().filter(is_missing).copied().collect();
         if missing.is_empty() {
             continue;
         }
         // Of other collectors' rows none were taken that this one had told of when its blocks found no room on the
         // receiver's disk; whole intervals are lost with them only then.
-        let is_whole = missing.len() == world.rows_at(**at).len();
+        let is_whole = missing.len() == rows.len();
         let is_had = |row: &u64| world.machines.iter().any(|of| had(of, &lost, *row));
         let is_told = missing.iter().all(|row| lost.iter().any(|(_, of)| of == row));
         if is_told && (!is_whole || world.store.refused > 0 || !missing.iter().any(is_had)) {
