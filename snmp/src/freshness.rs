@@ -236,6 +236,13 @@ impl Detector {
         self.polled
     }
 
+    /// Reads what an update will need beyond the detector itself, and makes nothing of it.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let moving = self.series.as_ref().filter(|_| self.standing != Standing::EveryPoll);
+        moving.map_or(0, |series| series.touch())
+    }
+
     /// When the newest update was seen, ns since the epoch; `None` before the first one.
     pub(crate) fn updated(&self) -> Option<i64> {
         (self.updated != i64::MIN).then_some(self.updated)

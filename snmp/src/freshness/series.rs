@@ -118,6 +118,12 @@ impl Series {
         }
     }
 
+    /// Reads what an update begins with, and makes nothing of it.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.newest.cast_unsigned()
+    }
+
     /// Whether anything is known of the series.
     pub(super) fn is_known(&self) -> bool {
         self.kind != Kind::Unknown

@@ -55,8 +55,18 @@ pub(super) struct DeviceAlerts {
     values: Vec<ValueWatch>,
     silences: Vec<SilenceWatch>,
     frozen: Vec<FrozenWatch>,
+}
+
+/// What questions and answers need of a device's alerts where nothing is to be told. It lies beside
+/// what else they need of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Watching {
     /// When the first question was due that is not answered yet; none when the last one was.
     unanswered: Option<WallTime>,
+    /// An alert stands that says so.
+    is_silent: bool,
+    /// Rules look at values.
+    pub(super) values: bool,
 }
 
 /// A value: what it is stays the same from plan to plan.
@@ -141,7 +151,7 @@ pub(super) struct Seen<'a> {
     pub(super) uptime_moved: bool,
 }
 
-impl DeviceAlerts {
+impl Watching {
     /// A question is sent.
     #[inline]
     pub(super) fn asked(&mut self, due: WallTime) {
@@ -155,9 +165,33 @@ impl DeviceAlerts {
         }
     }
 
-    /// An answer came, good or not.
-    pub(super) fn answered(&mut self, received: WallTime, device: Symbol, rows: &mut Rows) {
-        self.unanswered = None;
+    /// The real-time clock was set.
+    pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
+        self.unanswered = self.unanswered.map(moved);
+    }
+}
+
+/// An answer came, good or not.
+#[inline]
+pub(super) fn answered(device: &mut Device, received: WallTime, rows: &mut Rows) {
+    device.watching.unanswered = None;
+    if std::mem::take(&mut device.watching.is_silent)
+        && let Some(alerts) = &mut device.alerts
+    {
+        alerts.heard(received, device.name, rows);
+    }
+}
+
+impl DeviceAlerts {
+    /// Reads what an answer will need, and makes nothing of it.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.values.iter().fold(0, |sum, watch| sum ^ watch.series) as u64
+    }
+
+    /// Ends the alerts that the device is silent.
+    #[cold]
+    fn heard(&mut self, received: WallTime, device: Symbol, rows: &mut Rows) {
         for watch in &mut self.silences {
             if watch.standing.observe(received, Zone::Back, Nanos::ZERO) == Some(Turn::Cleared) {
                 let text =
@@ -173,19 +207,20 @@ impl DeviceAlerts {
     }
 
     /// Looks whether the device has been silent for too long.
-    fn look_for_silence(&mut self, now: WallTime, device: Symbol, rows: &mut Rows) {
-        let Some(since) = self.unanswered else { return };
+    fn look_for_silence(&mut self, now: WallTime, device: &mut Device, rows: &mut Rows) {
+        let Some(since) = device.watching.unanswered else { return };
         for watch in &mut self.silences {
             let Condition::Silent { span } = self.rules[watch.rule].condition else { continue };
             let zone = if now.since(since) > span { Zone::Beyond } else { Zone::Between };
             if watch.standing.observe(now, zone, Nanos::ZERO) == Some(Turn::Raised) {
                 watch.since = since;
+                device.watching.is_silent = true;
                 let text = text::silent(&self.rules[watch.rule], span);
                 let at = watch.standing.tell(now);
                 rows.event(
                     at,
                     RAISED,
-                    Event { device: Some(device), text: &text, ..Event::default() },
+                    Event { device: Some(device.name), text: &text, ..Event::default() },
                 );
             }
         }
@@ -256,8 +291,7 @@ impl DeviceAlerts {
     }
 
     /// The real-time clock was set.
-    pub(super) fn clock_stepped(&mut self, moved: &dyn Fn(WallTime) -> WallTime) {
-        self.unanswered = self.unanswered.map(moved);
+    pub(super) fn clock_stepped(&mut self) {
         self.values.iter_mut().for_each(ValueWatch::interrupt);
     }
 }

@@ -1,10 +1,10 @@
 //! What comes back: answers are matched, read and written down.
 
-use meikyo_sockets::{Datagram, SendBatch};
+use meikyo_sockets::{BATCH, Datagram, SendBatch};
 use meikyo_units::WallTime;
 
 use crate::pdu::PduType;
-use crate::poll::alerts::Seen;
+use crate::poll::alerts::{self, Seen};
 use crate::poll::device::{Device, Pending, Phase};
 use crate::poll::repeats::Repeated;
 use crate::poll::request::Answer;
@@ -57,14 +57,20 @@ impl Poller {
     /// Looks once at what the answers of a batch will need. In a large cluster every one of them
     /// waits for its device's memory; asked for together, these waits overlap (measured: 0.3 µs less
     /// a poll with 1,000 devices).
-    pub(crate) fn touch<'a>(&self, datagrams: impl Iterator<Item = &'a [u8]> + Clone) {
-        let devices = || {
-            let ids = datagrams.clone().filter_map(template::peek_request_id);
-            ids.filter_map(|id| self.devices.get(ordinal_of(id) as usize))
-        };
+    pub(crate) fn touch<'a>(&self, datagrams: impl Iterator<Item = &'a [u8]>) {
+        let ids = datagrams.filter_map(template::peek_request_id);
+        let mut devices: [Option<&Device>; BATCH] = [None; BATCH];
+        for (place, id) in devices.iter_mut().zip(ids) {
+            *place = self.devices.get(ordinal_of(id) as usize);
+        }
+        let devices = || devices.iter().flatten();
+        let series = || devices().flat_map(|device| &device.series);
+        // What the next ones are found by comes first.
         let found = devices().fold(0, |sum, device| sum ^ device.touch());
-        let series = devices().flat_map(|device| &device.series);
-        std::hint::black_box(series.fold(found, |sum, series| sum ^ series.touch()));
+        let found = series().fold(found, |sum, series| sum ^ series.touch());
+        let found = devices().fold(found, |sum, device| sum ^ device.touch_alerts());
+        let found = series().fold(found, |sum, series| sum ^ series.freshness.touch());
+        std::hint::black_box(found);
     }
 
     /// Takes in a datagram.
@@ -286,8 +292,10 @@ impl Poller {
         let seen = Seen { layout, pending: open, answer, received, restarted, uptime_moved };
         let noticed = observe::observe(device, &seen, &mut self.rows);
         let resets = (noticed.resets || restarted) && resets::gather(device, &seen);
-        if let Some(mut alerts) = device.alerts.take() {
-            alerts.answered(received, device.name, &mut self.rows);
+        alerts::answered(device, received, &mut self.rows);
+        if device.watching.values
+            && let Some(mut alerts) = device.alerts.take()
+        {
             alerts.look_at(&seen, device, &mut self.rows);
             device.alerts = Some(alerts);
         }
@@ -357,9 +365,7 @@ impl Poller {
     fn count_failed(&mut self, ordinal: u32, which: Open, received: WallTime) {
         let device = &mut self.devices[ordinal as usize];
         device.misses = 0;
-        if let Some(alerts) = &mut device.alerts {
-            alerts.answered(received, device.name, &mut self.rows);
-        }
+        alerts::answered(device, received, &mut self.rows);
         let Some(open) = device.open(which) else { return };
         let (ring, due) = (open.ring as usize, open.due);
         if let Some(tally) = self.rings[ring].tally(due) {

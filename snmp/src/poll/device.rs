@@ -10,7 +10,7 @@ use crate::Oid;
 use crate::credentials::Credentials;
 use crate::freshness::Activity;
 use crate::plan::{Convert, DevicePlan, RowPlan, ValuePlan, Watched};
-use crate::poll::alerts::DeviceAlerts;
+use crate::poll::alerts::{DeviceAlerts, Watching};
 use crate::poll::refused::{LeftOut, NEVER};
 use crate::poll::renewal::{self, Renewal};
 use crate::poll::repeats::Repeats;
@@ -161,7 +161,7 @@ impl Pending {
 /// A device. What every poll touches comes first and in this order: in a large cluster the time of
 /// the poll core is the time of fetching these lines from memory.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Device {
     pub(super) pending: Option<Pending>,
     pub(super) not_before: WallTime,
@@ -183,6 +183,8 @@ pub(super) struct Device {
     /// Intervals in a row that failed by the device's fault, see [`crate::poll::failing`].
     pub(super) failures: u32,
     pub(super) ring: u32,
+    /// A bit for each table that something is asked of.
+    tables: u32,
     pub(super) phase: Phase,
     pub(super) removed: bool,
     /// Whether rows of the plan are not shown by the agent.
@@ -198,6 +200,7 @@ pub(super) struct Device {
     /// `sysUpTime.0` of the last answer, and when that was received.
     pub(super) uptime: Option<(u32, WallTime)>,
     pub(super) series: Vec<Series>,
+    pub(super) watching: Watching,
     /// What is watched; most devices have no rule.
     pub(super) alerts: Option<Box<DeviceAlerts>>,
     pub(super) session: Session,
@@ -220,6 +223,8 @@ pub(super) struct Device {
     /// Counters that began anew of late.
     pub(super) resets: Resets,
 }
+
+const _: () = assert!(Table::ALL.len() <= 32, "each table has a bit");
 
 /// The first request of an interval.
 #[derive(Debug, Clone, Copy)]
@@ -274,9 +279,11 @@ impl Device {
             sets: Vec::new(),
             series: Vec::new(),
             activity: [Activity::default(); Table::ALL.len()],
+            tables: 0,
             targets: Vec::new(),
             left_out: LeftOut::default(),
             try_again_at: NEVER,
+            watching: Watching::default(),
             alerts: None,
             label: spec.name.into(),
             repeats: None,
@@ -301,9 +308,20 @@ impl Device {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
         let id = self.pending.map_or(0, |pending| pending.id.unsigned_abs());
-        let moved = self.activity.iter().fold(0, |sum, activity| sum ^ activity.newest());
         let uptime = self.uptime.map_or(0, |(ticks, _)| ticks);
+        let (mut tables, mut moved) = (self.tables, 0);
+        while tables != 0 {
+            moved ^= self.activity[tables.trailing_zeros() as usize].newest();
+            tables &= tables - 1;
+        }
         u64::from(id ^ self.generation ^ uptime) ^ moved.cast_unsigned()
+    }
+
+    /// The same of what its rules will need.
+    #[inline]
+    pub(super) fn touch_alerts(&self) -> u64 {
+        let alerts = self.alerts.as_ref().filter(|_| self.watching.values);
+        alerts.map_or(0, |alerts| alerts.touch())
     }
 
     /// Takes over what the device is asked; series that it was asked before go on.
@@ -348,8 +366,9 @@ impl Device {
         for series in &mut self.series {
             series.freshness.interrupt();
         }
+        self.watching.clock_stepped(moved);
         if let Some(alerts) = &mut self.alerts {
-            alerts.clock_stepped(moved);
+            alerts.clock_stepped();
         }
         if let Some(repeats) = &mut self.repeats {
             repeats.clock_stepped(moved);
@@ -375,6 +394,7 @@ impl Device {
             self.targets.push((instance, first));
             first += asked(row).count();
         }
+        self.tables = plan.iter().fold(0, |tables, row| tables | 1 << row.table.index());
         self.spans = plan.iter().map(|row| row.every).collect();
         self.spans.sort_unstable();
         self.spans.dedup();

@@ -153,9 +153,7 @@ impl Poller {
             awaited: device.misses == 0 && device.earlier.is_none(),
             resets: false,
         });
-        if let Some(alerts) = &mut device.alerts {
-            alerts.asked(due);
-        }
+        device.watching.asked(due);
         self.rings[ring].queue.push_back((at, ordinal));
         true
     }

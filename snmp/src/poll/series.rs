@@ -6,8 +6,9 @@ use meikyo_units::Nanos;
 use crate::freshness::Detector;
 use crate::poll::request::Reading;
 
-/// One value of one device.
+/// One value of one device: a line of memory.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 pub(super) struct Series {
     /// The last value as bits, of a text its hash.
     last: u64,

@@ -104,7 +104,7 @@ impl Poller {
         self.look_at = now.floor(LOOK_EVERY) + LOOK_EVERY;
         for device in &mut self.devices {
             let Some(mut alerts) = device.alerts.take() else { continue };
-            alerts.look_for_silence(now, device.name, &mut self.rows);
+            alerts.look_for_silence(now, device, &mut self.rows);
             alerts.look_for_frozen(now, device, &mut self.rows);
             device.alerts = Some(alerts);
         }
@@ -112,8 +112,8 @@ impl Poller {
 
     /// Silence counts from now on: the collector itself slept.
     pub(in crate::poll) fn alerts_slept(&mut self, now: WallTime) {
-        for alerts in self.devices.iter_mut().filter_map(|device| device.alerts.as_mut()) {
-            alerts.slept(now);
+        for device in &mut self.devices {
+            device.watching.slept(now);
         }
     }
 

@@ -11,7 +11,7 @@ use meikyo_units::glob::matches;
 
 use super::standing::Standing;
 use super::{
-    Counter, CounterWidth, DeviceAlerts, FrozenWatch, SilenceWatch, ValueKey, ValueWatch,
+    Counter, CounterWidth, DeviceAlerts, FrozenWatch, SilenceWatch, ValueKey, ValueWatch, Watching,
     is_frozen, text,
 };
 use crate::plan::{Convert, RowPlan};
@@ -38,8 +38,10 @@ pub(in crate::poll) fn compile(
         values: Vec::new(),
         silences: Vec::new(),
         frozen: Vec::new(),
-        unanswered: old.as_ref().and_then(|old| old.unanswered),
     };
+    if old.is_none() {
+        device.watching = Watching::default();
+    }
     for &rule in &own {
         match &rules[rule].condition {
             Condition::Threshold(threshold) => {
@@ -58,6 +60,8 @@ pub(in crate::poll) fn compile(
     if let Some(old) = old {
         carry_over(*old, &mut new, device, now, rows);
     }
+    device.watching.values = !new.values.is_empty();
+    device.watching.is_silent = new.silences.iter().any(|watch| watch.standing.is_raised());
     let watches = new.values.len() + new.silences.len() + new.frozen.len();
     device.alerts = (watches > 0).then(|| Box::new(new));
 }
@@ -65,6 +69,7 @@ pub(in crate::poll) fn compile(
 /// Clears every alert of a device that is raised, with the reason.
 pub(in crate::poll) fn withdraw(device: &mut Device, now: WallTime, why: &str, rows: &mut Rows) {
     let Some(alerts) = device.alerts.take() else { return };
+    device.watching = Watching::default();
     for raised in alerts.raised() {
         clear(raised, device, now, why, rows);
     }
