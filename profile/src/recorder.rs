@@ -390,6 +390,7 @@ impl Recorder {
         if let Some(unwinder) = &mut self.unwinder {
             unwinder.begin_turn();
             self.sampler.look_ahead(|record| unwinder.told(&record));
+            unwinder.all_told();
         }
         let over = self.drain_samples();
         self.drain_leaving(told_until);

@@ -92,12 +92,23 @@ pub struct Unwinding {
 #[derive(Debug, Default)]
 pub(crate) struct Unwinder {
     spaces: Spaces,
+    /// What was told of processes in this turn, not yet in the order of time: when, of which one.
+    told: Vec<(u64, u32, Change)>,
     files: BTreeMap<FileKey, Rc<File>>,
     /// Octets of the rules that are kept.
     tables: usize,
     counted: Unwinding,
     /// CPU time of this thread when the turn began.
     began: u64,
+}
+
+/// What changes the code that a process has.
+#[derive(Debug)]
+enum Change {
+    Mapped(Mapping),
+    Executed,
+    Forked { parent: u32 },
+    Ended,
 }
 
 /// Which file it is: its build ID or, without one, its inode and path.
@@ -142,20 +153,39 @@ impl Unwinder {
         }
     }
 
-    /// What the kernel tells beside samples, of all CPUs and before the samples of the same time.
+    /// What the kernel tells beside samples. CPUs are read one after the other, and a process that executes a
+    /// program is often moved to another one by that, so nothing is taken before all have told
+    /// ([`Unwinder::all_told`]).
     pub(crate) fn told(&mut self, record: &Record<'_>) {
-        match *record {
+        let told = match *record {
             Record::Mapping { time, ids, range, build_id, inode, path } => {
                 let mapping = Mapping::told(ids.pid, range, (path, build_id, inode));
-                self.mapped((time, ids.pid), &mapping);
+                (time, ids.pid, Change::Mapped(mapping))
             }
-            Record::Name { time, ids, is_exec: true, .. } => self.spaces.executed(time, ids.pid),
+            Record::Name { time, ids, is_exec: true, .. } => (time, ids.pid, Change::Executed),
             Record::Fork { time, ids, parent } if ids.pid != parent.pid => {
-                self.spaces.forked(time, ids.pid, parent.pid);
+                (time, ids.pid, Change::Forked { parent: parent.pid })
             }
-            Record::Exit { ids, .. } if ids.pid == ids.tid => self.spaces.ended(ids.pid),
-            _ => {}
+            Record::Exit { time, ids } if ids.pid == ids.tid => (time, ids.pid, Change::Ended),
+            _ => return,
+        };
+        self.told.push(told);
+    }
+
+    /// All CPUs have told what they tell in this turn: takes it in the order of time, before samples are followed.
+    pub(crate) fn all_told(&mut self) {
+        let mut told = std::mem::take(&mut self.told);
+        // Of what happens at the same time on a CPU the order in which it was told counts.
+        told.sort_by_key(|(time, ..)| *time);
+        for (time, pid, change) in told.drain(..) {
+            match change {
+                Change::Mapped(mapping) => self.mapped((time, pid), &mapping),
+                Change::Executed => self.spaces.executed(time, pid),
+                Change::Forked { parent } => self.spaces.forked(time, pid, parent),
+                Change::Ended => self.spaces.ended(pid),
+            }
         }
+        self.told = told;
     }
 
     fn mapped(&mut self, (time, pid): (u64, u32), mapping: &Mapping) {

@@ -45,9 +45,13 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    /// Code was mapped from `begin` on, in place of whatever lay there.
+    /// Code was mapped from `begin` on, in place of whatever lay there, unless the process has executed another
+    /// program since.
     pub(super) fn mapped(&mut self, pid: u32, begin: u64, new: Mapped) {
         let space = self.of_processes.entry(pid).or_default();
+        if new.time < space.since {
+            return;
+        }
         let is_known = space.mapped.get(&begin).is_some_and(|old| {
             let is_same_file = match (&old.file, &new.file) {
                 (Some(old), Some(new)) => Rc::ptr_eq(old, new),
@@ -76,14 +80,24 @@ impl Spaces {
     }
 
     pub(super) fn executed(&mut self, time: u64, pid: u32) {
-        self.of_processes.insert(pid, Space { since: time, ..Space::default() });
+        if !self.began_after(time, pid) {
+            self.of_processes.insert(pid, Space { since: time, ..Space::default() });
+        }
     }
 
     pub(super) fn forked(&mut self, time: u64, pid: u32, parent: u32) {
+        if self.began_after(time, pid) {
+            return;
+        }
         let mapped = self.of_processes.get(&parent).map(|of| Rc::clone(&of.mapped));
         let mapped = mapped.unwrap_or_default();
         self.of_processes.insert(pid, Space { since: time, mapped });
         self.ended.remove(&pid);
+    }
+
+    /// Whether what happened to a process at a time is told late: it has begun or executed a program since.
+    fn began_after(&self, time: u64, pid: u32) -> bool {
+        self.of_processes.get(&pid).is_some_and(|space| space.since > time)
     }
 
     /// The first thread of a process ended; samples of it may still come in this turn.
@@ -157,6 +171,12 @@ mod tests {
         assert_eq!(offset(&spaces, 30, 7, 0x4000), None);
         spaces.executed(30, 8);
         assert_eq!([29, 31].map(|time| offset(&spaces, time, 8, 0x1004)), [None, None]);
+        // A CPU that was read before it told so tells of the program before, and of the fork.
+        spaces.mapped(8, 0x7000, of_offset(0x8000, 0, 31));
+        spaces.mapped(8, 0x9000, of_offset(0xa000, 0, 29));
+        spaces.executed(25, 8);
+        spaces.forked(20, 8, 7);
+        assert_eq!([0x7001, 0x9001].map(|at| offset(&spaces, 31, 8, at)), [Some(1), None]);
         spaces.ended(u32::MAX);
         spaces.mapped(u32::MAX, 0x1000, of_offset(0x2000, 0, 10));
         assert_eq!(offset(&spaces, 30, u32::MAX, 0x1004), Some(4));

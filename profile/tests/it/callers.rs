@@ -94,6 +94,31 @@ fn callers_are_found_without_frame_pointers_through_libc_and_as_deep_as_they_are
     assert_eq!(taken.counts.unwinding, None);
 }
 
+/// A CPU is read before others that have older things to tell of the same process.
+#[test]
+fn a_program_is_followed_that_is_executed_on_another_cpu_than_the_one_before_it() {
+    if !may_sample() {
+        return;
+    }
+    if !Command::new("taskset")
+        .args(["-c", "1", "taskset", "-c", "0", "true"])
+        .status()
+        .is_ok_and(|ended| ended.success())
+    {
+        meikyo_testing::lacking("CPUs 0 and 1");
+        return;
+    }
+    let Some(program) = compiled(Program::Frames) else { return };
+    let path = program.path().to_str().unwrap();
+    for (first, last) in [("0", "1"), ("1", "0")] {
+        let words = ["taskset", "-c", first, "taskset", "-c", last, path, "200", "sort"];
+        let taken = recorded(&words, &options(by_eh_frame(8_192), None), |_| {});
+        let stacks = stacks(&taken.open());
+        let (all, right) = in_spin(&stacks, are_those_of_sort);
+        assert!(all > 50 && right == all, "CPU {first}, then {last}: {right} of {all}");
+    }
+}
+
 #[test]
 fn who_was_interrupted_by_a_signal_is_found_behind_its_handler() {
     if !may_sample() {
