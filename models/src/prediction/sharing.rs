@@ -36,9 +36,6 @@ impl Congestion {
         Self { streams_max: usize::MAX, pause: false, full_share: 1.0, window: Bytes::new(0) };
 }
 
-/// A lane that spares less than this share of its rate may limit somebody.
-const SPARE_LEAST: f64 = 1e-9;
-
 /// So many lanes are looked at together.
 const GROUP: usize = 8;
 
@@ -53,8 +50,6 @@ struct Used {
     streams: Vec<usize>,
     /// Where it comes among lanes that are full at once: by the number of its first stream, then along the way of that.
     turn: u64,
-    /// Whether it limits streams.
-    full: bool,
 }
 
 /// Lanes while rates rise, by place. Where there is no lane, no stream is open.
@@ -143,7 +138,7 @@ impl Sharing {
     fn use_lane(&mut self, lane: usize, step: usize) -> usize {
         let place = self.used.len();
         let streams = self.spare.pop().unwrap_or_default();
-        self.used.push(Used { lane, streams, turn: turn(self.begun, step), full: false });
+        self.used.push(Used { lane, streams, turn: turn(self.begun, step) });
         self.places[lane] = Some(place);
         place
     }
@@ -216,12 +211,11 @@ impl Sharing {
         self.sharers[stream].limit
     }
 
-    /// Whether all rates stay what they were found to be if a lane with this rate loses so much of it.
-    pub(crate) fn spares(&self, lane: usize, capacity: f64, loss: f64) -> bool {
-        let Some(place) = self.places[lane] else { return true };
-        let left = self.rising[place / GROUP].left[place % GROUP];
-        // Whoever limits has a lower level all the time than a lane of which something is left in the end.
-        !self.used[place].full && left - loss > SPARE_LEAST * capacity
+    /// What a stream would have if everybody on the lanes of its way had the same: the least of these shares.
+    pub(crate) fn least_share(&self, stream: usize, capacities: &[f64]) -> f64 {
+        let used = self.sharers[stream].way.iter().map(|place| &self.used[*place]);
+        let shares = used.map(|own| capacities[own.lane] / real(own.streams.len()));
+        shares.fold(f64::INFINITY, lesser)
     }
 
     /// Gives each stream its rate; a lane's is in `capacities`.
@@ -245,9 +239,8 @@ impl Sharing {
         self.rising.resize(groups, Rising { has_changed: true, ..Rising::default() });
         self.levels.resize(groups, [f64::INFINITY; GROUP]);
         self.leasts.resize(groups, f64::INFINITY);
-        for (rising, used) in self.rising.iter_mut().zip(self.used.chunks_mut(GROUP)) {
-            for (at, own) in used.iter_mut().enumerate() {
-                own.full = false;
+        for (rising, used) in self.rising.iter_mut().zip(self.used.chunks(GROUP)) {
+            for (at, own) in used.iter().enumerate() {
                 let is_full_of_windows = own.is_full_of_windows(&self.congests, streams_max);
                 let share = if is_full_of_windows { full_share } else { 1.0 };
                 rising.left[at] = capacities[own.lane] * share;
@@ -275,9 +268,7 @@ impl Sharing {
         for (group, _) in self.leasts.iter().enumerate().filter(|(_, least)| **least <= most) {
             for (at, _) in self.levels[group].iter().enumerate().filter(|(_, own)| **own <= most) {
                 let place = group * GROUP + at;
-                let own = &mut self.used[place];
-                own.full = true;
-                self.full.push((own.turn, place));
+                self.full.push((self.used[place].turn, place));
             }
         }
         self.full.sort_unstable();
@@ -482,25 +473,6 @@ mod tests {
         }
 
         #[test]
-        fn what_lanes_can_spare_changes_no_rate(
-            capacities in capacities(),
-            congestion in congestion(),
-            ways in ways(1..12),
-            losses in prop::collection::vec(0.0..10.0, 6),
-        ) {
-            let mut sharing = shared(&capacities, &ways, congestion);
-            let streams: Vec<usize> = (0..ways.len()).collect();
-            let before = told(&sharing, &streams);
-            let less = (0..6).map(|lane| {
-                let spared = sharing.spares(lane, capacities[lane], losses[lane]);
-                capacities[lane] - if spared { losses[lane] } else { 0.0 }
-            });
-            let less: Vec<f64> = less.collect();
-            sharing.solve(&less);
-            prop_assert_eq!(told(&sharing, &streams), before);
-        }
-
-        #[test]
         fn rates_are_those_of_a_chain_of_linear_programs(
             capacities in capacities(),
             ways in ways(1..9),
@@ -510,15 +482,6 @@ mod tests {
                 prop_assert!((rate - expected).abs() < 1e-6, "{rates:?}, {expected}");
             }
         }
-    }
-
-    #[test]
-    fn a_lane_spares_what_nobody_could_take() {
-        // Lane 0 limits both streams; lane 1 has one of them.
-        let sharing = shared(&[8.0, 6.0, 5.0], &[vec![0, 1], vec![0]], Congestion::NONE);
-        assert!(!sharing.spares(0, 8.0, 0.0));
-        assert!(sharing.spares(1, 6.0, 1.9) && !sharing.spares(1, 6.0, 2.0));
-        assert!(sharing.spares(2, 5.0, 5.0));
     }
 
     #[test]

@@ -223,6 +223,13 @@ fn acknowledgements_take_room_on_the_way_back_unless_data_carry_them() {
         .map(|at| vec![receive((at + 7) % 8), send(at, (at + 1) % 8, MB), WAIT])
         .collect();
     slower(time(&network, ring, Congestion::NONE), 0.95);
+    // The longer of two streams that meet has the whole cable once the other one is gone, which begins last.
+    let mut meeting = vec![Vec::new(); 6];
+    meeting[0] = vec![send(0, 4, 2 * MB), WAIT];
+    meeting[1] = vec![receive(5), WAIT];
+    meeting[4] = vec![receive(0), WAIT];
+    meeting[5] = vec![send(5, 1, MB), WAIT];
+    slower(time(&network, meeting, Congestion::NONE), 1.0 / (1.0 / 0.95 + 1.0));
 }
 
 #[test]

@@ -222,10 +222,8 @@ impl<'a> Streams<'a> {
     fn solve(&mut self, now: u64) {
         self.advance(now);
         self.capacities.restore();
+        self.take_acknowledgements();
         self.sharing.solve(&self.capacities.left);
-        if self.capacities.acknowledged_share > 0.0 && self.take_acknowledgements() {
-            self.sharing.solve(&self.capacities.left);
-        }
         self.queue();
         let rates = self.sharing.rates();
         for ((left_s, bytes), rate) in self.left_s.iter_mut().zip(&self.bytes_left).zip(rates) {
@@ -279,23 +277,22 @@ impl<'a> Streams<'a> {
         Nanos::from_secs_f64(longest_s)
     }
 
-    /// Takes from the lanes what the acknowledgements of all streams need at their rates; gives whether that can change any
-    /// rate.
+    /// Takes from the lanes what the acknowledgements of all streams need at the rates that were found last; streams
+    /// that have just begun are taken to have what each has on the fullest lane of its way.
     ///
-    /// Where data go in the other direction of the same connection, these carry the acknowledgements. Rates
-    /// become lower by that, so that acknowledgements need less: a share of a share, which is left out.
-    fn take_acknowledgements(&mut self) -> bool {
-        for &own in self.sharing.order() {
-            let Some(back) = self.active[own].back.filter(|back| self.under_way[*back] == 0) else {
+    /// Where data go in the other direction of the same connection, these carry the acknowledgements. The rates that
+    /// follow need a little more or less for them, a share of a share, which counts from the next time on.
+    fn take_acknowledgements(&mut self) {
+        let Self { sharing, capacities, active, under_way, routes, .. } = self;
+        for &own in sharing.order() {
+            let Some(back) = active[own].back.filter(|back| under_way[*back] == 0) else {
                 continue;
             };
-            let loss = self.sharing.rates()[own] * self.capacities.acknowledged_share;
-            self.capacities.take(self.routes.way(back), loss);
+            let found = sharing.rates()[own];
+            let rate =
+                if found > 0.0 { found } else { sharing.least_share(own, &capacities.whole) };
+            capacities.take(routes.way(back), rate * capacities.acknowledged_share);
         }
-        let Capacities { whole, left, taken, .. } = &self.capacities;
-        let spares =
-            |&lane: &usize| self.sharing.spares(lane, whole[lane], whole[lane] - left[lane]);
-        !taken.iter().all(spares)
     }
 
     /// Takes from every stream what has gone since the last time.
