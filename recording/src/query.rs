@@ -190,8 +190,10 @@ impl<'a> Pass<'a> {
             series::labels(&self.table).map(|label| self.table.columns[label].name.clone());
         let hints = Hint::ALL.into_iter().filter_map(|hint| self.table.hint(hint));
         let hints = hints.map(|hint| self.table.columns[hint].name.clone());
+        let is_answer = self.table.role() == Role::Answers;
+        let received = is_answer.then(|| answers::RECEIVED_US.name().to_owned());
         let mut columns = vec!["time".to_owned()];
-        for name in labels.chain(wanted.iter().cloned()).chain(hints) {
+        for name in labels.chain(wanted.iter().cloned()).chain(hints).chain(received) {
             if !columns.contains(&name) {
                 columns.push(name);
             }

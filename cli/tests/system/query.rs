@@ -171,22 +171,17 @@ fn a_cached_counter_has_its_true_rate_in_every_second() {
 #[test]
 fn receive_times_are_joined() {
     for (_dir, path) in recordings() {
-        let rows = json(&[
-            "query",
-            &path,
-            "interfaces",
-            "--received",
-            "--columns",
-            "time,device",
-            "--device",
-            "node003",
-            "--json",
-        ]);
-        assert_eq!(rows.len(), 600);
-        for (row, poll) in rows.iter().zip(0..) {
-            let received: jiff::Timestamp = row["received"].as_str().unwrap().parse().unwrap();
-            let due = BEGIN + poll * 100 * MS;
-            assert_eq!(received.as_nanosecond(), i128::from(due + late_us(3, poll) * 1_000));
+        for table in ["interfaces", "polls"] {
+            let columns = ["--columns", "time,device"];
+            let device = ["--device", "node003"];
+            let rows = [&["query", &path, table, "--received", "--json"][..], &columns, &device];
+            let rows = json(&rows.concat());
+            assert_eq!(rows.len(), 600);
+            for (row, poll) in rows.iter().zip(0..) {
+                let received: jiff::Timestamp = row["received"].as_str().unwrap().parse().unwrap();
+                let due = BEGIN + poll * 100 * MS;
+                assert_eq!(received.as_nanosecond(), i128::from(due + late_us(3, poll) * 1_000));
+            }
         }
     }
 }

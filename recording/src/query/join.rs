@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 
 use crate::rate::Span;
 use crate::schema::role::answers;
-use crate::schema::{ColumnKind, Hint, TableSchema};
+use crate::schema::{ColumnKind, Hint, Role, TableSchema};
 use crate::series::{self, PollTimes};
 use crate::summary::{self, Context};
 
@@ -29,7 +29,15 @@ pub(super) fn received(
     let hint = table.hint(Hint::Answer).map(|hint| table.columns[hint].name.as_str());
     let pdus = hint.and_then(|name| unsigned(rows, name));
     let mut received = vec![None; rows.num_rows()];
-    if let (Some(polls), Some(devices)) = (polls, answers::DEVICE.values_in(rows)) {
+    if table.role() == Role::Answers {
+        // They tell it themselves.
+        if let Some(after_us) = answers::RECEIVED_US.values_in(rows) {
+            for (row, received) in received.iter_mut().enumerate() {
+                let after_us = after_us.get(row);
+                *received = after_us.map(|us| due[row].saturating_add(us.saturating_mul(1_000)));
+            }
+        }
+    } else if let (Some(polls), Some(devices)) = (polls, answers::DEVICE.values_in(rows)) {
         let runs = series::runs(&labels(table, rows), rows.num_rows())?;
         for run in runs {
             let device = devices.get(run.start).unwrap_or_default();
