@@ -24,7 +24,7 @@ pub struct Placement {
 
 /// Ranks do not fit on the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{ranks} ranks do not fit on {hosts} hosts with {slots} slots each, {} in all", hosts * slots)]
+#[error("{ranks} ranks do not fit into slots: {} are there, {slots} on each of {hosts} hosts", hosts * slots)]
 pub struct TooManyRanks {
     /// Ranks that are to run.
     pub ranks: usize,

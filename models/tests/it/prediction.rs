@@ -398,7 +398,10 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
     let (wiring, plan) = fabric("mesh 2", 2);
     let refused = |text: &str| predict(&wiring, &plan, &settings(text).input()).unwrap_err();
     let PredictError::Placement(ranks) = refused("p = 3\nq = 3\nslots = 2") else { unreachable!() };
-    assert_eq!(ranks.to_string(), "9 ranks do not fit on 4 hosts with 2 slots each, 8 in all");
+    assert_eq!(
+        ranks.to_string(),
+        "9 ranks do not fit into slots: 8 are there, 2 on each of 4 hosts"
+    );
     let memory = refused("p = 2\nq = 2\nn = 100_000\nmemory = \"16GB\"").to_string();
     assert_eq!(
         memory,
