@@ -80,13 +80,13 @@ impl Spaces {
     }
 
     pub(super) fn executed(&mut self, time: u64, pid: u32) {
-        if !self.began_after(time, pid) {
+        if !self.has_begun(time, pid) {
             self.of_processes.insert(pid, Space { since: time, ..Space::default() });
         }
     }
 
     pub(super) fn forked(&mut self, time: u64, pid: u32, parent: u32) {
-        if self.began_after(time, pid) {
+        if self.has_begun(time, pid) {
             return;
         }
         let mapped = self.of_processes.get(&parent).map(|of| Rc::clone(&of.mapped));
@@ -95,9 +95,9 @@ impl Spaces {
         self.ended.remove(&pid);
     }
 
-    /// Whether what happened to a process at a time is told late: it has begun or executed a program since.
-    fn began_after(&self, time: u64, pid: u32) -> bool {
-        self.of_processes.get(&pid).is_some_and(|space| space.since > time)
+    /// Whether it is told late or again that a process began or executed a program at a time.
+    fn has_begun(&self, time: u64, pid: u32) -> bool {
+        self.of_processes.get(&pid).is_some_and(|space| space.since >= time)
     }
 
     /// The first thread of a process ended; samples of it may still come in this turn.
@@ -176,6 +176,8 @@ mod tests {
         spaces.mapped(8, 0x9000, of_offset(0xa000, 0, 29));
         spaces.executed(25, 8);
         spaces.forked(20, 8, 7);
+        // What comes after where rings are read up to is told again in the next turn.
+        spaces.executed(30, 8);
         assert_eq!([0x7001, 0x9001].map(|at| offset(&spaces, 31, 8, at)), [Some(1), None]);
         spaces.ended(u32::MAX);
         spaces.mapped(u32::MAX, 0x1000, of_offset(0x2000, 0, 10));
