@@ -271,8 +271,14 @@ fn a_counter_of_32_bits_that_wraps_raises_nothing() {
 #[test]
 fn a_silent_device_is_raised_after_the_span_and_cleared_by_its_first_answer() {
     let rules = "[[alerts]]\nname = \"silent\"\nsilent = \"5s\"\n";
-    let mut run = Run::new(FarmOptions::new(3, 0), "\"load\"", rules);
+    let options = FarmOptions::new(3, 0);
+    let mut run = Run::new(options.clone(), "\"load\"", rules);
     run.script(&["at 10s die node002", "at 31.7s wake node002", "at 50s die node003"]);
+    run.until(20);
+    // It stands on when rules change, and is cleared all the same.
+    let load = "[[alerts]]\nname = \"load\"\nvalue = \"load(load_1min)\"\nabove = 1000\n";
+    let rules = cluster(&options, "\"load\"", &(load.to_owned() + rules)).alerts;
+    run.twin.poller().set_alerts(rules);
     run.until(52);
     let (alerts, _) = run.end();
     // The one that was silent for 2 s is not told.
