@@ -190,10 +190,8 @@ impl<'a> Pass<'a> {
             series::labels(&self.table).map(|label| self.table.columns[label].name.clone());
         let hints = Hint::ALL.into_iter().filter_map(|hint| self.table.hint(hint));
         let hints = hints.map(|hint| self.table.columns[hint].name.clone());
-        let is_answer = self.table.role() == Role::Answers;
-        let received = is_answer.then(|| answers::RECEIVED_US.name().to_owned());
         let mut columns = vec!["time".to_owned()];
-        for name in labels.chain(wanted.iter().cloned()).chain(hints).chain(received) {
+        for name in labels.chain(wanted.iter().cloned()).chain(hints) {
             if !columns.contains(&name) {
                 columns.push(name);
             }
@@ -211,7 +209,14 @@ impl<'a> Pass<'a> {
         sink(&join::received(&self.table, &wanted, &none, None).map_err(failed)?)?;
         for slice in self.slices()? {
             let polls = self.polls(&slice)?;
-            let needed = self.with_needed(&slice);
+            let mut needed = self.with_needed(&slice);
+            let own = answers::RECEIVED_US.name();
+            if let Some(columns) = &mut needed.columns
+                && self.table.role() == Role::Answers
+                && columns.iter().all(|column| column != own)
+            {
+                columns.push(own.to_owned());
+            }
             let scan = self.recording.scan(&needed)?;
             let table = self.table.clone();
             self.each(scan, |batch| {

@@ -30,7 +30,7 @@ pub(super) fn received(
     let pdus = hint.and_then(|name| unsigned(rows, name));
     let mut received = vec![None; rows.num_rows()];
     if table.role() == Role::Answers {
-        // They tell it themselves.
+        // An answer says itself when it was received.
         if let Some(after_us) = answers::RECEIVED_US.values_in(rows) {
             for (row, received) in received.iter_mut().enumerate() {
                 let after_us = after_us.get(row);

@@ -21,6 +21,8 @@ pub(super) struct Series {
     pub(super) freshness: Detector,
 }
 
+const _: () = assert!(size_of::<Series>() == 64, "a value is one line of memory");
+
 /// How a value compares with the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
