@@ -212,21 +212,22 @@ impl Poller {
     /// Beyond [`DEVICES_MAX`] devices.
     pub fn add_device(&mut self, now: WallTime, spec: DeviceSpec) -> u32 {
         let ring = self.ring(now, spec.interval);
-        let device = Device::new(spec, index(ring), &mut self.rows);
         // The place of a removed device is used again; its generations go on, so that a late
         // answer to the old one is no answer to the new one.
         let free = self.devices.iter().position(|old| old.removed && old.pending.is_none());
         let position = free.unwrap_or(self.devices.len());
         assert!(position < DEVICES_MAX, "one collector has at most {DEVICES_MAX} devices");
+        let ordinal = u32::try_from(position).expect("checked above");
+        let interval = spec.interval;
+        let mut device = Device::new(spec, ordinal, index(ring), &mut self.rows);
+        device.make_sets(interval, &mut self.layouts);
         match self.devices.get_mut(position) {
             Some(old) => {
-                let generation = old.generation;
+                device.generation = old.generation;
                 *old = device;
-                old.generation = generation;
             }
             None => self.devices.push(device),
         }
-        let ordinal = u32::try_from(position).expect("checked above");
         self.rings[ring].devices.push(ordinal);
         self.watch(ordinal, now);
         ordinal
@@ -275,6 +276,8 @@ impl Poller {
             device.next_plan = Some(Box::new(plan));
         } else {
             device.set_plan(now, plan, &mut self.rows);
+            let interval = self.rings[device.ring as usize].interval;
+            device.make_sets(interval, &mut self.layouts);
             self.watch(ordinal, now);
         }
     }
@@ -376,7 +379,9 @@ impl Poller {
         let idle = self.is_idle();
         let turns = silent.map(|ring| if idle { ring.silent_from() } else { ring.silent_by() });
         let compiling = (!self.to_compile.is_empty()).then(WallTime::default);
-        due.into_iter().chain(sends).chain(waits).chain(turns).chain(compiling).min()
+        let looks = (!self.alerts.is_empty()).then_some(self.look_at);
+        let others = compiling.into_iter().chain(looks);
+        due.into_iter().chain(sends).chain(waits).chain(turns).chain(others).min()
     }
 
     /// The real-time clock was set: the schedule follows it at the next multiple, and open requests
@@ -403,6 +408,7 @@ impl Poller {
         }
         let moved = |at: WallTime| WallTime::from_nanos(at.as_nanos().saturating_add(step_ns));
         self.sweep_at = self.sweep_at.map(moved);
+        self.look_at = moved(self.look_at);
         for device in &mut self.devices {
             device.clock_stepped(&moved);
         }

@@ -248,7 +248,7 @@ pub(super) struct RequestSet {
 }
 
 impl Device {
-    pub(super) fn new(spec: DeviceSpec, ring: u32, rows: &mut Rows) -> Self {
+    pub(super) fn new(spec: DeviceSpec, ordinal: u32, ring: u32, rows: &mut Rows) -> Self {
         let mut device = Self {
             address: Address::from(spec.address),
             pending: None,
@@ -264,7 +264,7 @@ impl Device {
             earlier: None,
             not_before: WallTime::default(),
             look_at: WallTime::default(),
-            renewal: Renewal::new(spec.interval.max(spacing(spec.rate_max))),
+            renewal: Renewal::new(spec.interval.max(spacing(spec.rate_max)), ordinal),
             resolve_after: WallTime::default(),
             next_plan: None,
             timeout: spec.timeout,
@@ -453,12 +453,31 @@ impl Device {
 
     fn set_of_due_rows(&mut self, due: WallTime, interval: Nanos, layouts: &mut Layouts) -> usize {
         let earlier = due.before(interval);
-        let mut bits = if self.looks(due) { LOOK } else { 0 };
-        for (bit, &span) in self.spans.iter().enumerate() {
-            if span <= interval || due.floor(span) != earlier.floor(span) {
-                bits |= 1_u64 << bit;
+        let look = if self.looks(due) { LOOK } else { 0 };
+        let is_due = |span: Nanos| span <= interval || due.floor(span) != earlier.floor(span);
+        self.set_of(look | self.bits(&is_due), layouts)
+    }
+
+    /// The bits of the spans that are due.
+    fn bits(&self, is_due: &dyn Fn(Nanos) -> bool) -> u64 {
+        let due = self.spans.iter().enumerate().filter(|&(_, &span)| is_due(span));
+        due.fold(0, |bits, (bit, _)| bits | 1 << bit)
+    }
+
+    /// Makes the requests of the intervals that are likely to come, with what is watched and without,
+    /// so that no interval has to wait for them.
+    pub(super) fn make_sets(&mut self, interval: Nanos, layouts: &mut Layouts) {
+        let looks = if self.renewal.watched.is_empty() { &[0][..] } else { &[LOOK, 0] };
+        for longest in std::iter::once(interval).chain(self.spans.clone()) {
+            let bits = self.bits(&|span| span <= longest.max(interval));
+            for look in looks {
+                self.set_of(look | bits, layouts);
             }
         }
+    }
+
+    /// The position of a combination's requests, which are made if it is new.
+    fn set_of(&mut self, bits: u64, layouts: &mut Layouts) -> usize {
         if let Some(position) = self.sets.iter().position(|set| set.due == bits) {
             return position;
         }

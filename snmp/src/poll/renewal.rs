@@ -27,6 +27,9 @@ use crate::tables::Table;
 /// the rest of ten seconds is for the walk.
 const LOOK_EVERY: Nanos = Nanos::from_secs(4);
 
+/// Devices take turns, so that no interval has to prepare the looks of all of them.
+const TURNS: u32 = 40;
+
 /// The shortest span between two resolutions of a device that changes.
 const GAP_MIN: Nanos = Nanos::from_secs(2);
 
@@ -73,6 +76,8 @@ pub(super) enum Cause {
 #[derive(Debug)]
 pub(super) struct Renewal {
     pub(super) watched: Vec<Watched>,
+    /// When it is looked, after each multiple of [`LOOK_EVERY`].
+    turn: Nanos,
     remarks: Vec<String>,
     /// By row of the plan.
     presence: Vec<Presence>,
@@ -95,9 +100,10 @@ pub(super) struct Renewal {
 }
 
 impl Renewal {
-    pub(super) fn new(interval: Nanos) -> Self {
+    pub(super) fn new(interval: Nanos, ordinal: u32) -> Self {
         Self {
             watched: Vec::new(),
+            turn: Nanos::new(LOOK_EVERY.get() / u64::from(TURNS) * u64::from(ordinal % TURNS)),
             remarks: Vec::new(),
             presence: Vec::new(),
             absent: 0,
@@ -115,6 +121,12 @@ impl Renewal {
     /// The device is asked at another interval.
     pub(super) fn set_interval(&mut self, interval: Nanos) {
         self.interval = interval;
+    }
+
+    /// When it is looked again after a look.
+    fn next_look(&self, looked: WallTime) -> WallTime {
+        let turn = looked.floor(LOOK_EVERY) + self.turn;
+        if turn > looked { turn } else { turn + LOOK_EVERY }
     }
 
     /// The real-time clock was set.
@@ -226,7 +238,7 @@ pub(super) fn look(
         renewal.wanted |= renewal.watched.iter().zip(&answer.watched).any(changed);
     }
     if !answer.watched.is_empty() || (renewal.watched.is_empty() && received >= device.look_at) {
-        device.look_at = received + LOOK_EVERY;
+        device.look_at = renewal.next_look(received);
     }
     renewal.take_due(received)
 }
@@ -434,5 +446,26 @@ impl Changes {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_are_looked_at_together_take_turns_from_then_on() {
+        let together = WallTime::from_nanos(1_767_225_601_234_567_890);
+        let intervals = Nanos::from_millis(100);
+        let mut looks = BTreeMap::<u64, u32>::new();
+        for ordinal in 0..4_000 {
+            let renewal = Renewal::new(intervals, ordinal);
+            let first = renewal.next_look(together);
+            assert!(first > together && first.since(together) <= LOOK_EVERY);
+            let received = first + Nanos::from_micros(300);
+            assert_eq!(renewal.next_look(received), first + LOOK_EVERY);
+            *looks.entry(first.since(together).get() / intervals.get()).or_default() += 1;
+        }
+        assert_eq!(looks, (0..40).map(|interval| (interval, 100)).collect());
     }
 }

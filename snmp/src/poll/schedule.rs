@@ -25,6 +25,7 @@ impl Poller {
         if self.stopping {
             return;
         }
+        let mut began = false;
         for ring in 0..self.rings.len() {
             self.begin_silent(ring, now);
             let interval = self.rings[ring].interval;
@@ -38,11 +39,15 @@ impl Poller {
             self.pass_over_silent(ring, Reason::Overrun);
             self.overslept(ring, due);
             self.begin(ring, due, now);
+            began = true;
             self.rings[ring].next = due + interval;
         }
-        self.compile_some(now);
-        self.look_for_alerts(now);
         self.tell_repeats(now);
+        // What is sent now does not wait for what can be done afterwards, see `next_wakeup`.
+        if !(began && self.has_queued()) {
+            self.compile_some(now);
+            self.look_for_alerts(now);
+        }
     }
 
     /// Writes down the intervals before `due` that nobody woke up for.

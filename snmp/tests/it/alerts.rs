@@ -7,7 +7,9 @@ use meikyo_recording::alerts::{self, Alert};
 use meikyo_snmp::Credentials;
 use meikyo_snmp::farm::truth::{self, TruthRecord, TruthRequest};
 use meikyo_snmp::farm::{Event, Farm, FarmOptions};
-use meikyo_snmp::poll::{AlertAction, AlertAnswer, AlertAnswerError, Pace, PollOptions, Poller};
+use meikyo_snmp::poll::{
+    AlertAction, AlertAnswer, AlertAnswerError, DeviceSpec, Pace, PollOptions, Poller,
+};
 use meikyo_snmp::twin::Twin;
 use meikyo_units::{Nanos, WallTime};
 
@@ -291,6 +293,47 @@ fn a_silent_device_is_raised_after_the_span_and_cleared_by_its_first_answer() {
     let cleared = alert.cleared.as_ref().expect("it answers again");
     assert!((317..=325).contains(&tenths(cleared.at)), "{cleared:?}");
     assert!(cleared.text.starts_with("silent: it answers again after 2"), "{cleared:?}");
+}
+
+#[test]
+fn silence_is_told_in_time_though_the_clock_was_set_back() {
+    let rules = "[[alerts]]\nname = \"silent\"\nsilent = \"5s\"\n";
+    let mut run = Run::new(FarmOptions::new(2, 0), "\"load\"", rules);
+    run.script(&["at 10s die node002"]);
+    run.until(8);
+    let hour = Nanos::from_secs(3_600);
+    run.twin.step_clock(-hour.get().cast_signed());
+    let end = run.twin.now() + Nanos::from_secs(10);
+    run.twin.run_until(end);
+    let (alerts, _) = run.end();
+    assert_eq!(alerts.len(), 1, "{alerts:?}");
+    assert!((150..=160).contains(&tenths(alerts[0].raised.at + hour)), "{alerts:?}");
+}
+
+#[test]
+fn an_interval_is_sent_before_it_is_looked_who_is_silent() {
+    let rules = "[[alerts]]\nname = \"silent\"\nsilent = \"5s\"\n";
+    let cluster = cluster(&FarmOptions::new(2, 0), "\"load\"", rules);
+    // With no request in flight, only the look is left to wake up for.
+    let poll = PollOptions { pace: Pace::AtOnce, in_flight_max: 0, real_time: false };
+    let mut poller = Poller::new(START, poll);
+    let community = Credentials::V2c { community: b"public".to_vec() };
+    for device in &cluster.devices {
+        poller.add_device(START, DeviceSpec::new(device, community.clone()));
+    }
+    poller.set_alerts(cluster.alerts);
+    poller.handle_time(START);
+    for second in 1..10 {
+        for tenth in 1..10 {
+            poller.handle_time(START + Nanos::SECOND * (second - 1) + INTERVAL * tenth);
+        }
+        let due = START + Nanos::SECOND * second;
+        assert_eq!(poller.next_wakeup(), Some(due));
+        poller.handle_time(due);
+        assert!(poller.next_wakeup() <= Some(due), "it is looked at {due}, after the requests");
+        poller.handle_time(due);
+        assert!(poller.next_wakeup() > Some(due), "it was looked at {due}");
+    }
 }
 
 #[test]
