@@ -309,11 +309,12 @@ impl Recorder {
         Nanos::new(clock::monotonic())
     }
 
-    /// Waits for a part of the span to the next turn, or until a signal comes; whether the turn is due.
-    pub fn wait(&self, part: Nanos) -> bool {
+    /// Waits for a part of the span to the next turn, or until a signal comes; whether a turn is due, or one that
+    /// only drains.
+    pub fn wait(&mut self, part: Nanos) -> bool {
         let now = clock::monotonic();
-        clock::wait_until(self.next_turn.min(now + part.get()));
-        clock::monotonic() >= self.next_turn
+        let must_drain = self.sampler.wait_until(self.next_turn.min(now + part.get()));
+        must_drain || clock::monotonic() >= self.next_turn
     }
 
     /// Takes what the kernel has told, and hands on the blocks that are whole.
@@ -324,6 +325,9 @@ impl Recorder {
         let began = clock::monotonic();
         self.drain(sink)?;
         let now = clock::monotonic();
+        if now < self.next_turn {
+            return Ok(());
+        }
         // From turn to turn, so that none comes later than the one before.
         self.next_turn = self.turn_after(self.next_turn).max(now);
         // A CPU on which nothing ran since has no later sample that ends its block.

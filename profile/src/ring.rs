@@ -62,6 +62,11 @@ impl Ring {
         self.position(HEAD_AT).load(Ordering::Acquire)
     }
 
+    /// Octets of records that were not drained.
+    pub(crate) fn unread(&self) -> u64 {
+        self.head().saturating_sub(self.position(TAIL_AT).load(Ordering::Relaxed))
+    }
+
     /// Hands on the records that the kernel has written up to a place, oldest first, and makes their room
     /// free.
     pub(crate) fn drain(&mut self, head: u64, take: impl FnMut(&[u8])) {
@@ -91,15 +96,25 @@ impl Ring {
         while tail < head {
             let there =
                 usize::try_from(head - tail).map_or(self.size, |there| there.min(self.size));
-            self.copy(tail, HEADER.min(there), &mut whole);
-            let Some(length) = length(&whole).filter(|&length| length <= there) else {
+            // Records begin at multiples of a word, as a header is long: none lies around the end.
+            let Some(length) =
+                length(self.octets(tail, HEADER.min(there)).0).filter(|&length| length <= there)
+            else {
                 // No kernel writes this; what is behind it cannot be told apart.
                 tail = head;
                 break;
             };
-            if is_wanted(&whole) {
-                self.copy(tail, length, &mut whole);
-                take(&whole);
+            let record = match self.octets(tail, length) {
+                (record, []) => record,
+                (first, rest) => {
+                    whole.clear();
+                    whole.extend_from_slice(first);
+                    whole.extend_from_slice(rest);
+                    &whole
+                }
+            };
+            if is_wanted(record) {
+                take(record);
             }
             tail += length as u64;
         }
@@ -107,20 +122,20 @@ impl Ring {
         tail
     }
 
-    /// Copies `count` octets, which the kernel has written and does not touch before `tail` is moved.
-    fn copy(&self, from: u64, count: usize, to: &mut Vec<u8>) {
+    /// `count` octets, which the kernel has written and does not touch before `tail` is moved: up to the end of the
+    /// ring, and from its begin on.
+    fn octets(&self, from: u64, count: usize) -> (&[u8], &[u8]) {
         let size = self.size as u64;
         let at = usize::try_from(from % size).expect("less than the size");
         let first = count.min(self.size - at);
-        to.clear();
-        for (at, count) in [(at, first), (0, count - first)] {
+        let part = |at: usize, count: usize| {
             // SAFETY: the octets lie in the mapping behind its first page, and the kernel leaves them
             // alone as long as they are between `tail` and `head`.
-            let octets = unsafe {
+            unsafe {
                 std::slice::from_raw_parts(self.base.as_ptr().wrapping_add(self.page + at), count)
-            };
-            to.extend_from_slice(octets);
-        }
+            }
+        };
+        (part(at, first), part(0, count - first))
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {

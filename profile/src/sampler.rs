@@ -11,6 +11,8 @@ use std::io;
 use std::path::PathBuf;
 
 use meikyo_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::clock;
 pub use crate::perf_event::Clock;
@@ -168,6 +170,8 @@ pub struct Sampler {
     is_of_everything: bool,
     /// Octets of the ring of a CPU.
     ring: usize,
+    /// Whether the kernel wakes who waits when half of a ring is filled, so that it need not be drained before.
+    rings_wake: bool,
     /// Whose samples an event's are, where threads can have inherited one beside their own.
     owners: Option<Owners>,
     unread: u64,
@@ -241,7 +245,19 @@ impl Sampler {
             Ok(of)
         };
         let cpus = online.into_iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Self { cpus, options, is_of_processes, is_of_everything, ring, owners, unread: 0 })
+        // Events of threads end with these, and then wake for ever.
+        let rings_wake = !is_of_processes && !options.off_cpu;
+        let unread = 0;
+        Ok(Self {
+            cpus,
+            options,
+            is_of_processes,
+            is_of_everything,
+            ring,
+            rings_wake,
+            owners,
+            unread,
+        })
     }
 
     /// The numbers of the CPUs that are sampled, in their order.
@@ -261,9 +277,45 @@ impl Sampler {
 
     /// How long rings are filled at most before they must be drained.
     pub fn drain_every(&self) -> Nanos {
+        if self.rings_wake {
+            return DRAIN_MAX;
+        }
         let longest = if self.options.off_cpu { DRAIN_OFF_CPU } else { DRAIN_MAX };
-        let record = record_bytes(&self.options, self.carried());
-        longest.min(drain_every(self.options.period, self.ring, record))
+        longest.min(drain_every(self.options.period, self.ring, self.record_bytes()))
+    }
+
+    /// Waits until the monotonic clock shows `until`, a signal comes, or a ring has to be drained; whether one has.
+    ///
+    /// The kernel wakes for every half of a ring that it has written, wherever the last drain was. What is a
+    /// quarter or less leaves room for that half, and waits.
+    pub(crate) fn wait_until(&mut self, until: u64) -> bool {
+        let is_soon = drain_every(self.options.period, self.ring, self.record_bytes());
+        if !self.rings_wake || is_soon >= DRAIN_MAX {
+            clock::wait_until(until);
+            return false;
+        }
+        let span = Nanos::new(until.saturating_sub(clock::monotonic()));
+        let timeout = Timespec {
+            tv_sec: i64::try_from(span.get() / 1_000_000_000).expect("waits are seconds"),
+            tv_nsec: i64::try_from(span.get() % 1_000_000_000).expect("it is below a billion"),
+        };
+        let telling = self.cpus.iter().filter_map(|of| of.telling.as_ref());
+        let mut fds: Vec<_> =
+            telling.map(|telling| PollFd::new(telling.file(), PollFlags::IN)).collect();
+        let waited = poll(&mut fds, Some(&timeout));
+        let ends = |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR);
+        let goes_on = match waited {
+            Ok(_) => !fds.iter().any(ends),
+            Err(error) => error == Errno::INTR,
+        };
+        drop(fds);
+        // What does not wait any more is drained as often as it may have to be.
+        self.rings_wake = goes_on;
+        self.cpus.iter().any(|of| of.ring.unread() > self.ring as u64 / 4)
+    }
+
+    fn record_bytes(&self) -> usize {
+        record_bytes(&self.options, self.carried())
     }
 
     /// Whether it is told what is mapped and begun only while samples are taken: the events of threads

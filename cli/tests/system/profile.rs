@@ -260,6 +260,39 @@ fn nothing_found_is_an_answer_of_no_and_a_reversed_span_is_refused() {
 }
 
 #[test]
+fn an_export_is_whole_and_never_over_a_file_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = dir.path().join("profile");
+    let Some(_) = recorded(&profile) else { return };
+    let file = dir.path().join("samples.txt");
+    let export = |more: &[&str], out: &Path| {
+        let mut command = meikyo();
+        command.args(["profile", "export", "--format", "perf-script"]).arg(&profile).args(more);
+        command.arg("--out").arg(out).output().unwrap()
+    };
+    // What is not exported leaves no file.
+    let nothing = export(&["--process", "no-such-program"], &file);
+    assert_eq!(nothing.status.code(), Some(1), "{}", text(&nothing));
+    assert!(!file.exists());
+
+    let first = export(&[], &file);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first));
+    let whole = std::fs::read(&file).unwrap();
+    assert!(!whole.is_empty());
+    let second = export(&[], &file);
+    assert_eq!(second.status.code(), Some(2), "{}", text(&second));
+    assert!(text(&second).contains("samples.txt` exists already"), "{}", text(&second));
+    assert_eq!(std::fs::read(&file).unwrap(), whole);
+
+    // A device is written to as it is.
+    let device = export(&[], Path::new("/dev/null"));
+    assert_eq!(device.status.code(), Some(0), "{}", text(&device));
+    let left: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|of| of.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
 fn too_few_descriptors_are_told_with_what_raises_them() {
     let dir = tempfile::tempdir().unwrap();
     if recorded(dir.path()).is_none() {

@@ -8,8 +8,12 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use meikyo_console::failure::{Answer, Failure};
 use meikyo_console::output::{self, PrintError};
-use meikyo_profile::export::{ExportError, ExportOptions, Format, Hashing, Named, export};
+use meikyo_profile::export::{
+    ExportError, ExportOptions, Exported, Format, Hashing, Named, export,
+};
 use meikyo_profile::tables::samples;
+use meikyo_recording::Recording;
+use meikyo_recording::unfinished::Unfinished;
 
 use super::chosen::ChosenArgs;
 use super::report::opened;
@@ -33,12 +37,13 @@ fn named_parser() -> impl TypedValueParser<Value = Named> {
     })
 }
 
-/// A file that cannot be made.
+/// A file that is not made.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot create `{path}`")]
-struct NotCreated {
-    path: PathBuf,
-    source: io::Error,
+enum NotCreated {
+    #[error("cannot create `{path}`")]
+    System { path: PathBuf, source: io::Error },
+    #[error("`{path}` exists already")]
+    Exists { path: PathBuf },
 }
 
 /// Write samples for other programs
@@ -116,16 +121,41 @@ pub(super) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
     };
     let path = &args.out;
     let to_stdout = path.as_os_str() == "-";
-    let mut out: Box<dyn Write> = if to_stdout {
-        Box::new(io::stdout().lock())
+    let not_created = |source| Failure::new(NotCreated::System { path: path.clone(), source });
+    let exported = if to_stdout {
+        write(args, &recording, &options, &mut io::stdout().lock())?
+    } else if path.is_file() {
+        let exists = NotCreated::Exists { path: path.clone() };
+        return Err(Failure::new(exists).hint("name another file with `--out`"));
+    } else if path.exists() {
+        // A pipe or a device.
+        write(args, &recording, &options, &mut File::create(path).map_err(not_created)?)?
     } else {
-        let file = File::create(path);
-        Box::new(file.map_err(|source| {
-            let path = path.clone();
-            Failure::new(NotCreated { path, source })
-        })?)
+        let mut file = Unfinished::create(path).map_err(not_created)?;
+        let exported = write(args, &recording, &options, &mut file)?;
+        if exported.samples > 0 {
+            file.finish().map_err(not_created)?;
+        }
+        exported
     };
-    let exported = export(&recording, &options, &mut *out).map_err(|error| match error {
+    if exported.samples == 0 {
+        output::say(&format!("meikyo: there are no samples{} in that span", args.chosen.words()));
+        return Ok(Answer::No);
+    }
+    if !to_stdout {
+        output::say(&format!("{} samples in `{}`", exported.samples, path.display()));
+    }
+    Ok(missing_rows::tell(&exported.problems))
+}
+
+/// Writes the samples that are asked for.
+fn write(
+    args: &ExportArgs,
+    recording: &Recording,
+    options: &ExportOptions,
+    out: &mut dyn Write,
+) -> Result<Exported, Failure> {
+    export(recording, options, out).map_err(|error| match error {
         ExportError::ManyHosts { ref hosts } => {
             let host = hosts.first().map_or("HOST", String::as_str).to_owned();
             let (dir, format) = (args.recording.dir.display(), args.format.name());
@@ -136,13 +166,5 @@ pub(super) fn run(args: &ExportArgs) -> Result<Answer, Failure> {
             Failure::new(PrintError::Closed)
         }
         ExportError::Write(_) | ExportError::Read(_) => Failure::new(error),
-    })?;
-    if exported.samples == 0 {
-        output::say(&format!("meikyo: there are no samples{} in that span", args.chosen.words()));
-        return Ok(Answer::No);
-    }
-    if !to_stdout {
-        output::say(&format!("{} samples in `{}`", exported.samples, path.display()));
-    }
-    Ok(missing_rows::tell(&exported.problems))
+    })
 }
