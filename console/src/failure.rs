@@ -42,14 +42,18 @@ impl Failure {
 }
 
 impl Failure {
-    /// A failure that another process tells.
-    pub(crate) fn said_elsewhere() -> Self {
-        Self::new(SaidElsewhere)
+    /// A failure that was told already, here or by the first rank.
+    pub(crate) fn said() -> Self {
+        Self::new(Said)
     }
 
-    /// Whether another process tells it.
-    fn is_said_elsewhere(&self) -> bool {
-        self.error.is::<SaidElsewhere>()
+    /// Tells the failure now, and not when the process ends.
+    pub(crate) fn say(self) -> Self {
+        if self.is_closed_output() || self.error.is::<Said>() {
+            return self;
+        }
+        output::tell(render(&self).trim_end());
+        Self::said()
     }
 
     /// Whether the reader of our standard output has gone, which is no failure.
@@ -58,10 +62,10 @@ impl Failure {
     }
 }
 
-/// What the first rank says of a failure that all ranks have.
+/// What stands for a failure that was told.
 #[derive(Debug, thiserror::Error)]
-#[error("the first rank says why")]
-struct SaidElsewhere;
+#[error("it was said why")]
+struct Said;
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -84,9 +88,8 @@ pub fn exit_code(result: Result<Answer, Failure>) -> ExitCode {
     match result {
         Ok(answer) => answer.into(),
         Err(failure) if failure.is_closed_output() => ExitCode::SUCCESS,
-        Err(failure) if failure.is_said_elsewhere() => ExitCode::from(2),
         Err(failure) => {
-            output::tell(render(&failure).trim_end());
+            failure.say();
             ExitCode::from(2)
         }
     }

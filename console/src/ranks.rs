@@ -33,11 +33,12 @@ pub fn over(work: impl FnOnce() -> Result<Answer, Failure>) -> Result<Answer, Fa
     })?;
     let Some(membership) = membership else { return work() };
     let ranks = joined::join(membership.ranks());
-    let result = work();
+    // The first rank speaks before any leaves: `mpirun` kills all once one has ended with an error.
+    let result = if ranks.is_first() { work().map_err(Failure::say) } else { work() };
     let first_failed = membership.leave(result.is_err());
     // What went wrong for all is said once.
     match result {
-        Err(_) if !ranks.is_first() && first_failed => Err(Failure::said_elsewhere()),
+        Err(_) if !ranks.is_first() && first_failed => Err(Failure::said()),
         result => result,
     }
 }

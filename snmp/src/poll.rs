@@ -363,7 +363,7 @@ impl Poller {
 
     /// The next instant at which an interval begins.
     pub fn next_due(&self) -> Option<WallTime> {
-        let busy = self.rings.iter().filter(|ring| !ring.devices.is_empty());
+        let busy = self.rings.iter().filter(|ring| !self.stopping && !ring.devices.is_empty());
         busy.map(|ring| ring.next).min()
     }
 
@@ -379,7 +379,8 @@ impl Poller {
         let idle = self.is_idle();
         let turns = silent.map(|ring| if idle { ring.silent_from() } else { ring.silent_by() });
         let compiling = (!self.to_compile.is_empty()).then(WallTime::default);
-        let looks = (!self.alerts.is_empty()).then_some(self.look_at);
+        let looks = !self.stopping && !self.alerts.is_empty();
+        let looks = looks.then_some(self.look_at);
         let others = compiling.into_iter().chain(looks);
         due.into_iter().chain(sends).chain(waits).chain(turns).chain(others).min()
     }

@@ -334,6 +334,8 @@ fn an_interval_is_sent_before_it_is_looked_who_is_silent() {
         poller.handle_time(due);
         assert!(poller.next_wakeup() > Some(due), "it was looked at {due}");
     }
+    poller.stop();
+    assert_eq!(poller.next_wakeup(), None, "neither an interval nor a look comes after the end");
 }
 
 #[test]
