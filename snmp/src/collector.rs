@@ -45,8 +45,8 @@ const NAP_MAX: Nanos = Nanos::from_micros(250);
 /// on a virtual machine.
 const EARLY: Nanos = Nanos::from_micros(100);
 
-/// How much earlier it wakes up before that, too. The host of a virtual machine wakes a processor late by
-/// up to 0.6 ms after a long sleep, and by less than 0.15 ms after a short one.
+/// How much earlier it wakes up before that, too. The host of a virtual machine wakes a processor up to
+/// 0.6 ms late after a long sleep, and 0.11 ms after a short one (99 of 100 times, docs/benchmarks.md).
 const FIRST_EARLY: Nanos = Nanos::from_millis(1);
 
 /// The longest preparation that is waited for.
