@@ -46,20 +46,20 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// One window in so many is looked at by the observer's clock.
 const TIMED: u64 = 8;
 
-/// Where each number of a [`Report`] stands among the words that a part publishes.
+/// Where each number of a [`Report`] stands among the words that a part publishes. What is read in every window
+/// comes first.
 mod word {
     pub(super) const NEXT: usize = 0;
     pub(super) const FAULT: usize = 1;
     pub(super) const STOP: usize = 2;
-    pub(super) const LINES_BEFORE: usize = 3;
-    pub(super) const SPECULATED: usize = 4;
-    pub(super) const UNDONE: usize = 5;
-    pub(super) const CROWDED: usize = 6;
-    pub(super) const COMMITTED: usize = 7;
+    pub(super) const COMMITTED: usize = 3;
+    pub(super) const LINES_BEFORE: usize = 4;
+    pub(super) const SPECULATED: usize = 5;
+    pub(super) const UNDONE: usize = 6;
+    pub(super) const CROWDED: usize = 7;
     pub(super) const ROLLBACKS: usize = 8;
     pub(super) const AHEAD: usize = 9;
-    /// From here on: the time of the earliest event or anti-message that was sent to each part.
-    pub(super) const SENT: usize = 10;
+    pub(super) const COUNT: usize = 10;
 }
 
 /// What a worker reports on its part. Times are in ns; counts are since the beginning of the run.
@@ -87,16 +87,16 @@ pub(crate) struct Report {
 
 impl Report {
     /// The report as words; `stop` is the coordinator's own.
-    fn words(&self, stop: bool) -> [u64; word::SENT] {
-        let mut words = [0; word::SENT];
+    fn words(&self, stop: bool) -> [u64; word::COUNT] {
+        let mut words = [0; word::COUNT];
         words[word::NEXT] = self.next;
         words[word::FAULT] = self.fault;
         words[word::STOP] = u64::from(stop);
+        words[word::COMMITTED] = self.committed;
         words[word::LINES_BEFORE] = self.lines_before;
         words[word::SPECULATED] = self.speculated;
         words[word::UNDONE] = self.undone;
         words[word::CROWDED] = u64::from(self.crowded);
-        words[word::COMMITTED] = self.committed;
         words[word::ROLLBACKS] = self.rollbacks;
         words[word::AHEAD] = self.ahead;
         words
@@ -141,8 +141,6 @@ pub(crate) struct Coordinator<'a, X> {
     setup: &'a Setup<'a>,
     part: usize,
     exchange: X,
-    /// The words of this part, kept for their memory.
-    words: Vec<u64>,
     gvt: u64,
     horizon: u64,
     /// How many exchanges there were.
@@ -173,7 +171,6 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
             setup,
             part,
             exchange,
-            words: Vec::with_capacity(words_max(setup.partition.parts())),
             gvt: 0,
             horizon: 0,
             windows: 0,
@@ -210,11 +207,7 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
         outbox: &mut Outbox<X::Mail>,
         lines: &mut Vec<Line>,
     ) {
-        self.words.clear();
-        self.words.extend(report.words(self.stop));
-        self.words.extend(outbox.earliest());
-        self.exchange.publish(&self.words, outbox.mail(), lines);
-        outbox.clear_times();
+        self.exchange.publish(&report.words(self.stop), outbox, lines);
     }
 
     /// Decides, when all parts have published. All of them must do so equally often.
@@ -242,7 +235,7 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
     /// After the last decision, hands over the `lines` that were committed since. All parts must call
     /// this.
     pub(crate) fn close(&mut self, outbox: &mut Outbox<X::Mail>, lines: &mut Vec<Line>) {
-        self.exchange.publish(&self.words, outbox.mail(), lines);
+        self.exchange.publish(&[0; word::COUNT], outbox, lines);
     }
 
     /// When all parts have closed: on the first one, tells the observer all lines that are left.
@@ -255,7 +248,8 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
 
     /// What all parts reported at the last exchange.
     pub(crate) fn totals(&self) -> Totals {
-        let total = |at| sum(&self.exchange, self.setup.partition.parts(), at);
+        let parts = self.setup.partition.parts();
+        let total = |at| sum(&self.exchange, parts, at);
         Totals {
             speculated: total(word::SPECULATED),
             undone: total(word::UNDONE),
@@ -268,7 +262,7 @@ impl<'a, X: Exchange> Coordinator<'a, X> {
         let parts = partition.parts();
         let (mut gvt, mut horizon, mut fault) = (NEVER, NEVER, NEVER);
         for part in 0..parts {
-            let on_its_way = (0..parts).map(|from| exchange.word(from, word::SENT + part));
+            let on_its_way = (0..parts).map(|from| exchange.earliest(from, part));
             let next = on_its_way.fold(exchange.word(part, word::NEXT), u64::min);
             gvt = gvt.min(next);
             horizon = horizon.min(next.saturating_add(partition.lookahead(part)));
@@ -317,9 +311,9 @@ fn sum(exchange: &impl Exchange, parts: usize, at: usize) -> u64 {
     (0..parts).map(|part| exchange.word(part, at)).sum()
 }
 
-/// How many words each of `parts` parts publishes.
+/// How many words each of `parts` parts publishes, with the times of its outbox.
 pub(crate) fn words_max(parts: usize) -> usize {
-    word::SENT + parts
+    parts + word::COUNT
 }
 
 #[cfg(test)]
@@ -333,16 +327,20 @@ mod tests {
     use crate::rules::{Declarations, Rules};
 
     /// What two parts publish: the first one through the coordinator, the second one from here.
-    struct Published([Vec<u64>; 2]);
+    struct Published([([u64; word::COUNT], [u64; 2]); 2]);
 
     impl Exchange for Published {
         type Mail = ();
 
-        fn publish(&mut self, words: &[u64], _: &mut [Vec<()>], _: &mut Vec<Line>) {
-            self.0[0] = words.to_vec();
+        fn publish(&mut self, words: &[u64], outbox: &mut Outbox<()>, _: &mut Vec<Line>) {
+            let times: Vec<u64> = outbox.earliest().collect();
+            self.0[0] = (words.try_into().unwrap(), times.try_into().unwrap());
         }
         fn word(&self, part: usize, at: usize) -> u64 {
-            self.0[part][at]
+            self.0[part].0[at]
+        }
+        fn earliest(&self, from: usize, to: usize) -> u64 {
+            self.0[from].1[to]
         }
         fn receive(&mut self, _: impl FnMut(())) {}
         fn take_lines(&mut self, _: &mut Vec<Line>) {}
@@ -391,12 +389,11 @@ mod tests {
         let partition = Partition::new(&rules, 2, ZeroDelay::StaysInside);
         let options = Options::new(Scheduler::Conservative, 2).until(SimTime::from_nanos(100));
         let setup = Setup { rules: &rules, partition: &partition, options: &options };
-        let published = Published([Vec::new(), Vec::new()]);
+        let published = Published(Default::default());
         let mut coordinator = Coordinator::new(&setup, 0, published, None, None);
         let decide = |window: &Window| {
-            let mut second = Report { next: window.next[1], ..NOTHING }.words(false).to_vec();
-            second.extend([window.sent[1], NEVER]);
-            coordinator.exchange.0[1] = second;
+            let second = Report { next: window.next[1], ..NOTHING }.words(false);
+            coordinator.exchange.0[1] = (second, [window.sent[1], NEVER]);
             coordinator.stop = window.stop;
             let mut outbox = Outbox::new(2);
             if window.sent[0] != NEVER {

@@ -10,7 +10,7 @@ pub(crate) mod barrier;
 pub(crate) mod crew;
 pub(crate) mod shared_memory;
 
-use crate::exchange::shared_memory::Endpoint;
+use crate::exchange::shared_memory::{Apart, Endpoint};
 use crate::statistics::Line;
 
 /// One part's access to the collective exchange of a run.
@@ -18,13 +18,17 @@ pub(crate) trait Exchange {
     /// What parts send each other: events, or events and anti-messages.
     type Mail;
 
-    /// Publishes `words` (as many as every other part does), sends `mail[to]` to each part and `lines`
-    /// to the first one. The lists are empty afterwards. What the others publish can be read when all
+    /// Publishes `words` (as many as every other part does) and the times of the outbox, sends each part its mail
+    /// and `lines` to the first one. The lists are empty afterwards. What the others publish can be read when all
     /// have done so: over ranks when this returns, among threads when the crew begins the next window.
-    fn publish(&mut self, words: &[u64], mail: &mut [Vec<Self::Mail>], lines: &mut Vec<Line>);
+    fn publish(&mut self, words: &[u64], outbox: &mut Outbox<Self::Mail>, lines: &mut Vec<Line>);
 
     /// The word `at` of those that `part` published at the last exchange.
     fn word(&self, part: usize, at: usize) -> u64;
+
+    /// The earliest time of what a part had for another one before the last exchange, in ns; `u64::MAX` if it
+    /// had nothing.
+    fn earliest(&self, from: usize, to: usize) -> u64;
 
     /// Calls `each` with the mail that has arrived: all that was sent before the last exchange, and
     /// perhaps some that was sent after it.
@@ -35,7 +39,7 @@ pub(crate) trait Exchange {
 
     /// Sends mail ahead of the next exchange, where the transport can do so. Otherwise the lists stay
     /// as they are, and go with the next exchange.
-    fn send_early(&mut self, _mail: &mut [Vec<Self::Mail>]) {}
+    fn send_early(&mut self, _outbox: &mut Outbox<Self::Mail>) {}
 
     /// Asks the other parts to come to the next exchange soon, where the transport can do so.
     fn request(&self) {}
@@ -48,52 +52,66 @@ pub(crate) trait Exchange {
 
 /// What a part has for the others until the next exchange.
 #[derive(Debug)]
-pub(crate) struct Outbox<T> {
-    mail: Vec<Vec<T>>,
-    /// For each part, the earliest time in ns of what was put in for it since the last exchange, even
-    /// if that was sent early; `u64::MAX` if nothing was.
-    earliest: Vec<u64>,
+pub(crate) struct Outbox<T>(Vec<Apart<Tray<T>>>);
+
+/// What is for one of the others.
+#[derive(Debug)]
+struct Tray<T> {
+    mail: Vec<T>,
+    /// The earliest time in ns of what was put in since the last exchange, even if that was sent early;
+    /// `u64::MAX` if nothing was.
+    earliest: u64,
 }
 
 impl<T> Outbox<T> {
     pub(crate) fn new(parts: usize) -> Self {
-        Self { mail: (0..parts).map(|_| Vec::new()).collect(), earliest: vec![u64::MAX; parts] }
+        let tray = || Apart(Tray { mail: Vec::new(), earliest: u64::MAX });
+        Self((0..parts).map(|_| tray()).collect())
     }
 
     /// Puts in `mail` for the part `to`, which happens at `time` ns.
     #[inline]
     pub(crate) fn push(&mut self, to: usize, time: u64, mail: T) {
-        let earliest = &mut self.earliest[to];
-        *earliest = (*earliest).min(time);
-        self.mail[to].push(mail);
+        let Apart(tray) = &mut self.0[to];
+        tray.earliest = tray.earliest.min(time);
+        tray.mail.push(mail);
     }
 
     /// The earliest time of what was put in for each part since the last exchange, in ns.
-    pub(crate) fn earliest(&self) -> &[u64] {
-        &self.earliest
+    pub(crate) fn earliest(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|Apart(tray)| tray.earliest)
     }
 
     /// The mail for each part that is not sent yet.
-    pub(crate) fn mail(&mut self) -> &mut [Vec<T>] {
-        &mut self.mail
+    pub(crate) fn mail(&mut self) -> impl ExactSizeIterator<Item = &mut Vec<T>> {
+        self.0.iter_mut().map(|Apart(tray)| &mut tray.mail)
     }
 
     /// Begins anew after an exchange.
     pub(crate) fn clear_times(&mut self) {
-        self.earliest.fill(u64::MAX);
+        self.0.iter_mut().for_each(|Apart(tray)| tray.earliest = u64::MAX);
     }
 }
 
 impl<T> Exchange for Endpoint<'_, T, Line> {
     type Mail = T;
 
-    fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
-        Endpoint::publish(self, words, mail, lines);
+    fn publish(&mut self, words: &[u64], outbox: &mut Outbox<T>, lines: &mut Vec<Line>) {
+        self.send(outbox.mail());
+        self.send_notes(lines);
+        // The times first: they and the first words, which are read in every window, are on one cache line.
+        Endpoint::publish(self, outbox.earliest().chain(words.iter().copied()));
+        outbox.clear_times();
     }
 
     #[inline]
     fn word(&self, part: usize, at: usize) -> u64 {
-        self.published(part, at)
+        self.published(part, self.parts() + at)
+    }
+
+    #[inline]
+    fn earliest(&self, from: usize, to: usize) -> u64 {
+        self.published(from, to)
     }
 
     fn receive(&mut self, each: impl FnMut(T)) {
@@ -104,8 +122,8 @@ impl<T> Exchange for Endpoint<'_, T, Line> {
         self.take_notes(into);
     }
 
-    fn send_early(&mut self, mail: &mut [Vec<T>]) {
-        self.send(mail);
+    fn send_early(&mut self, outbox: &mut Outbox<T>) {
+        self.send(outbox.mail());
     }
 
     fn request(&self) {
@@ -128,8 +146,11 @@ mod tests {
     use super::shared_memory::{Endpoint, SharedMemory};
 
     /// Sleeps at once, yields first, spins first.
-    const PATIENCES: [Patience; 3] =
-        [Patience::NONE, Patience { spins: 0, yields: 20 }, Patience { spins: 500, yields: 5 }];
+    const PATIENCES: [Patience; 3] = [
+        Patience::NONE,
+        Patience { first: 0, spins: 0, yields: 20 },
+        Patience { first: 50, spins: 500, yields: 5 },
+    ];
 
     /// Adds up what all parts publish, and says so in the next window.
     struct Adder<'a> {
@@ -161,8 +182,7 @@ mod tests {
 
     impl Adder<'_> {
         fn publish(&mut self) {
-            let words = [self.own + 1000 * self.part];
-            self.endpoint.publish(&words, &mut [], &mut Vec::new());
+            self.endpoint.publish([self.own + 1000 * self.part].into_iter());
         }
     }
 
@@ -188,7 +208,7 @@ mod tests {
         for (parts, patience) in [1, 2, 3, 8].into_iter().zip(PATIENCES.into_iter().cycle()) {
             let (memory, sums, rest) =
                 (SharedMemory::new(parts, 1), AtomicU64::new(0), Arc::new(Rest::new()));
-            let crew = Crew::new(adders(&memory, &sums, parts, None), patience, rest);
+            let crew = Crew::new(adders(&memory, &sums, parts, None), &memory, patience, rest);
             std::thread::scope(|scope| {
                 let crew = &crew;
                 (1..parts).for_each(|own| drop(scope.spawn(move || crew.work(own))));
@@ -205,7 +225,8 @@ mod tests {
     fn parts_of_threads_that_do_not_run_are_done_by_the_others() {
         let (memory, sums, rest) =
             (SharedMemory::new(3, 1), AtomicU64::new(0), Arc::new(Rest::new()));
-        let crew = Crew::new(adders(&memory, &sums, 3, None), Patience::NONE, Arc::clone(&rest));
+        let parts = adders(&memory, &sums, 3, None);
+        let crew = Crew::new(parts, &memory, Patience::NONE, Arc::clone(&rest));
         crew.work(0);
         assert_eq!(sums.into_inner(), 3 * WINDOWS);
     }
@@ -214,7 +235,8 @@ mod tests {
     fn threads_that_rest_are_woken_and_leave_with_the_others() {
         let (memory, sums, rest) =
             (SharedMemory::new(3, 1), AtomicU64::new(0), Arc::new(Rest::new()));
-        let crew = Crew::new(adders(&memory, &sums, 3, None), Patience::NONE, Arc::clone(&rest));
+        let parts = adders(&memory, &sums, 3, None);
+        let crew = Crew::new(parts, &memory, Patience::NONE, Arc::clone(&rest));
         rest.set(true);
         std::thread::scope(|scope| {
             let crew = &crew;
@@ -229,7 +251,8 @@ mod tests {
         for (patience, resting) in PATIENCES.into_iter().zip([false, true, false]) {
             let (memory, sums, rest) =
                 (SharedMemory::new(3, 1), AtomicU64::new(0), Arc::new(Rest::new()));
-            let crew = Crew::new(adders(&memory, &sums, 3, Some(1)), patience, Arc::clone(&rest));
+            let parts = adders(&memory, &sums, 3, Some(1));
+            let crew = Crew::new(parts, &memory, patience, Arc::clone(&rest));
             rest.set(resting);
             let panicked: Vec<bool> = std::thread::scope(|scope| {
                 let crew = &crew;

@@ -213,7 +213,7 @@ impl<'a, L: Lp> Worker<'a, L> {
         while left > 0 {
             let handled = self.time_warp.speculate(limit, BATCH.min(left));
             left -= handled;
-            self.coordinator.exchange().send_early(self.time_warp.outbox.mail());
+            self.coordinator.exchange().send_early(&mut self.time_warp.outbox);
             let received = self.receive();
             let crowded = self.time_warp.history.bytes() > self.memory_max;
             let idle = handled == 0 && received == 0;

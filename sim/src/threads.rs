@@ -20,9 +20,9 @@ use crate::transport::Transport;
 
 /// How patient threads are that have a core each: some microseconds of looking, then some of giving
 /// way to others, before they sleep.
-const WITH_A_CORE_EACH: Patience = Patience { spins: 1_000, yields: 400 };
+const WITH_A_CORE_EACH: Patience = Patience { first: 200, spins: 1_000, yields: 400 };
 /// Threads that share cores give way at once to those they wait for.
-const WITH_SHARED_CORES: Patience = Patience { spins: 1, yields: 20 };
+const WITH_SHARED_CORES: Patience = Patience { first: 1, spins: 1, yields: 20 };
 
 /// How a scheduler runs the parts of a model.
 pub(crate) trait Scheme<L: Lp> {
@@ -69,7 +69,7 @@ pub(crate) fn run<L: Lp, S: Scheme<L>>(
         S::begin(coordinator, share)
     };
     let workers: Vec<_> = shares.into_iter().enumerate().map(begin).collect();
-    let crew = Crew::new(workers, patience, rest);
+    let crew = Crew::new(workers, &memory, patience, rest);
     std::thread::scope(|scope| {
         let crew = &crew;
         for own in 1..parts {

@@ -3,8 +3,8 @@
 
 use meikyo_undo::Wire;
 
-use crate::exchange::Exchange;
 use crate::exchange::shared_memory::Endpoint;
+use crate::exchange::{Exchange, Outbox};
 use crate::ranks::exchange::MpiExchange;
 use crate::statistics::Line;
 
@@ -19,10 +19,10 @@ pub(crate) enum Transport<'a, T> {
 impl<T: Wire> Exchange for Transport<'_, T> {
     type Mail = T;
 
-    fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
+    fn publish(&mut self, words: &[u64], outbox: &mut Outbox<T>, lines: &mut Vec<Line>) {
         match self {
-            Self::Threads(own) => Exchange::publish(own, words, mail, lines),
-            Self::Ranks(own) => own.publish(words, mail, lines),
+            Self::Threads(own) => Exchange::publish(own, words, outbox, lines),
+            Self::Ranks(own) => own.publish(words, outbox, lines),
         }
     }
 
@@ -31,6 +31,14 @@ impl<T: Wire> Exchange for Transport<'_, T> {
         match self {
             Self::Threads(own) => own.word(part, at),
             Self::Ranks(own) => own.word(part, at),
+        }
+    }
+
+    #[inline]
+    fn earliest(&self, from: usize, to: usize) -> u64 {
+        match self {
+            Self::Threads(own) => own.earliest(from, to),
+            Self::Ranks(own) => own.earliest(from, to),
         }
     }
 
@@ -48,10 +56,10 @@ impl<T: Wire> Exchange for Transport<'_, T> {
         }
     }
 
-    fn send_early(&mut self, mail: &mut [Vec<T>]) {
+    fn send_early(&mut self, outbox: &mut Outbox<T>) {
         match self {
-            Self::Threads(own) => own.send_early(mail),
-            Self::Ranks(own) => own.send_early(mail),
+            Self::Threads(own) => own.send_early(outbox),
+            Self::Ranks(own) => own.send_early(outbox),
         }
     }
 

@@ -12,37 +12,32 @@
 
 use std::sync::Arc;
 
-use super::barrier::{Barrier, Patience};
-use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, Ordering, TryLockError};
+use super::barrier::{Arrivals, Barrier, Patience};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, TryLockError};
 
 /// What a part does in a window.
 pub(crate) trait Part: Send {
-    /// Does it, while one thread does all parts `alone` or several do; gives whether that was the part's
-    /// last window, which all parts find out in the same.
+    /// Does it, while one thread does all parts `alone` or several do, and tells at its end that the part has
+    /// arrived, but for its last window; gives whether it was that, which all parts find out in the same.
     fn step(&mut self, alone: bool) -> bool;
 }
 
-/// A part, and how far it is.
+/// A part, and how far it is, on cache lines of its own.
+#[repr(align(128))]
 struct Station<P> {
     part: P,
     /// The next window to be done.
-    window: u32,
+    window: u64,
     over: bool,
 }
 
 /// Parts, and what the threads that do them share.
-pub(crate) struct Crew<P> {
+pub(crate) struct Crew<P, A> {
     stations: Vec<Mutex<Station<P>>>,
-    /// The next window of each part, as a hint that saves trying its lock.
-    windows: Vec<Window>,
-    barrier: Barrier,
+    barrier: Barrier<A>,
     patience: Patience,
     rest: Arc<Rest>,
 }
-
-/// The next window of a part, on cache lines of its own.
-#[repr(align(128))]
-struct Window(AtomicU32);
 
 /// Whether all threads but the first are to rest, shared with whoever decides that.
 pub(crate) struct Rest {
@@ -79,15 +74,13 @@ impl Rest {
 
 const NEVER_POISONED: &str = "no thread panics while it holds this lock";
 
-impl<P: Part> Crew<P> {
-    /// A crew for the parts that `make` gives, to be worked by as many threads.
-    pub(crate) fn new(parts: Vec<P>, patience: Patience, rest: Arc<Rest>) -> Self {
-        let count = parts.len();
+impl<P: Part, A: Arrivals> Crew<P, A> {
+    /// A crew for `parts` that arrive in `arrivals` at the end of each step, to be worked by as many threads.
+    pub(crate) fn new(parts: Vec<P>, arrivals: A, patience: Patience, rest: Arc<Rest>) -> Self {
         let station = |part| Mutex::new(Station { part, window: 0, over: false });
         Self {
             stations: parts.into_iter().map(station).collect(),
-            windows: (0..count).map(|_| Window(AtomicU32::new(0))).collect(),
-            barrier: Barrier::new(count),
+            barrier: Barrier::new(arrivals),
             patience,
             rest,
         }
@@ -99,13 +92,14 @@ impl<P: Part> Crew<P> {
     /// If a part panics, here or on another thread.
     pub(crate) fn work(&self, own: usize) {
         let _leaving = Leaving(self);
-        let mut window = self.barrier.generation().unwrap_or_else(|_| abandoned());
-        while !self.do_parts(own, window) {
+        let mut window = self.barrier.generation();
+        while !self.do_window(own, window) {
+            window += 1;
             if own != 0 && self.rest.is_wanted() {
+                self.barrier.wake_missed();
                 self.rest.wait();
+                window = self.barrier.generation();
             }
-            let patience = self.patience;
-            window = self.barrier.wait(window, patience).unwrap_or_else(|_| abandoned());
         }
     }
 
@@ -114,45 +108,55 @@ impl<P: Part> Crew<P> {
         self.stations.into_iter().map(|station| station.into_inner().expect(NEVER_POISONED).part)
     }
 
-    /// Does what nobody has begun of `window`; gives whether a part of it was the last one.
-    fn do_parts(&self, own: usize, window: u32) -> bool {
+    /// Does what nobody has begun of `window`, and waits for the others; gives whether a part of it was the
+    /// last one.
+    fn do_window(&self, own: usize, window: u64) -> bool {
+        let own_part = self.do_part(own, window);
+        let mut over = own_part.as_ref().is_some_and(|station| station.over);
+        let first = if self.rest.is_wanted() { 0 } else { self.patience.first };
+        if !over && self.barrier.look(window, first, 0).unwrap_or_else(|_| abandoned()) {
+            return false;
+        }
+        drop(own_part);
+        self.barrier.wake_missed();
         let parts = self.stations.len();
-        let mut over = false;
         for at in (0..parts).map(|offset| (own + offset) % parts) {
-            if self.windows[at].0.load(Ordering::Relaxed) == window {
-                over |= self.do_part(at, window);
-            }
+            over |= self.do_part(at, window).is_some_and(|station| station.over);
+        }
+        if !over {
+            self.barrier.wait(window, self.patience).unwrap_or_else(|_| abandoned());
         }
         over
     }
 
-    fn do_part(&self, at: usize, window: u32) -> bool {
+    /// Does a part, if nobody has begun it; gives it if it was done or is over.
+    fn do_part(&self, at: usize, window: u64) -> Option<MutexGuard<'_, Station<P>>> {
+        if self.barrier.has_arrived(at, window) {
+            return None;
+        }
         let mut station = match self.stations[at].try_lock() {
             Ok(station) => station,
-            Err(TryLockError::WouldBlock) => return false,
+            Err(TryLockError::WouldBlock) => return None,
             Err(TryLockError::Poisoned(_)) => abandoned(),
         };
-        if station.window != window || station.over {
-            return station.over;
+        if station.window == window && !station.over {
+            station.over = station.part.step(self.rest.is_wanted());
+            station.window = window + 1;
+            self.barrier.arrived();
         }
-        station.over = station.part.step(self.rest.is_wanted());
-        station.window = Barrier::after(window);
-        let over = station.over;
-        self.windows[at].0.store(station.window, Ordering::Relaxed);
-        drop(station);
-        self.barrier.arrive(window);
-        over
+        Some(station)
     }
 }
 
 /// A thread that works, until it leaves: nobody is to wait for it or rest any more then.
-struct Leaving<'a, P: Part>(&'a Crew<P>);
+struct Leaving<'a, P: Part, A: Arrivals>(&'a Crew<P, A>);
 
-impl<P: Part> Drop for Leaving<'_, P> {
+impl<P: Part, A: Arrivals> Drop for Leaving<'_, P, A> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.barrier.abandon();
         }
+        self.0.barrier.wake_missed();
         self.0.rest.set(false);
     }
 }

@@ -39,7 +39,11 @@ impl Collective {
 
     /// Publishes `words`, sends each rank what `out` has for it, and receives what the others publish
     /// and send. All ranks of the collective must call this together.
-    pub(crate) fn exchange<'a>(&mut self, words: &[u64], out: impl Fn(usize) -> &'a [u8]) {
+    pub(crate) fn exchange<'a>(
+        &mut self,
+        words: impl Iterator<Item = u64>,
+        out: impl Fn(usize) -> &'a [u8],
+    ) {
         let (own, width) = (self.own, self.width);
         self.row.clear();
         self.row.extend(words);

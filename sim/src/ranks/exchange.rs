@@ -6,7 +6,7 @@ use meikyo_undo::{Wire, read_value, write_value};
 
 use super::Ranks;
 use super::collective::Collective;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Outbox};
 use crate::statistics::Line;
 
 /// One rank's access to the exchange of a run. The part of a rank has the rank's number.
@@ -39,11 +39,11 @@ impl<T: Wire> MpiExchange<T> {
 impl<T: Wire> Exchange for MpiExchange<T> {
     type Mail = T;
 
-    fn publish(&mut self, words: &[u64], mail: &mut [Vec<T>], lines: &mut Vec<Line>) {
+    fn publish(&mut self, words: &[u64], outbox: &mut Outbox<T>, lines: &mut Vec<Line>) {
         if self.own == 0 {
             self.lines.append(lines);
         }
-        for (to, (bytes, mail)) in self.bytes.iter_mut().zip(mail).enumerate() {
+        for (to, (bytes, mail)) in self.bytes.iter_mut().zip(outbox.mail()).enumerate() {
             bytes.clear();
             let lines: &[Line] = if to == 0 { lines } else { &[] };
             if !mail.is_empty() || !lines.is_empty() {
@@ -53,7 +53,9 @@ impl<T: Wire> Exchange for MpiExchange<T> {
             }
         }
         lines.clear();
+        let words = outbox.earliest().chain(words.iter().copied());
         self.collective.exchange(words, |rank| &self.bytes[rank]);
+        outbox.clear_times();
         for from in 0..self.bytes.len() {
             let mut bytes = self.collective.inbox(from);
             if !bytes.is_empty() {
@@ -66,7 +68,11 @@ impl<T: Wire> Exchange for MpiExchange<T> {
     }
 
     fn word(&self, part: usize, at: usize) -> u64 {
-        self.collective.words(part)[at]
+        self.collective.words(part)[self.bytes.len() + at]
+    }
+
+    fn earliest(&self, from: usize, to: usize) -> u64 {
+        self.collective.words(from)[to]
     }
 
     fn receive(&mut self, each: impl FnMut(T)) {

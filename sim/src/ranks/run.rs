@@ -31,7 +31,7 @@ pub(crate) const BEGINS: u64 = 1 << 63;
 /// Publishes `own`, and gives the words of all ranks: called where a rank begins a run or leaves.
 pub(crate) fn roll_call(ranks: Ranks, own: u64) -> Vec<u64> {
     let mut all = Collective::among(ranks, ranks.count(), 1).expect("every rank is among all");
-    all.exchange(&[own], |_| &[]);
+    all.exchange([own].into_iter(), |_| &[]);
     (0..ranks.count()).map(|rank| all.words(rank)[0]).collect()
 }
 
@@ -115,7 +115,7 @@ fn run_own<'a, L: Lp, T: Wire + 'a>(
 fn gather<L: Lp>(setup: &Setup<'_>, shares: &mut [Share<L>], own_bytes: &[u8]) -> Vec<Ending> {
     let ranks = setup.options.ranks;
     let mut all = Collective::among(ranks, ranks.count(), 0).expect("every rank is among all");
-    all.exchange(&[], |_| own_bytes);
+    all.exchange(std::iter::empty(), |_| own_bytes);
     let others = shares.iter_mut().enumerate().filter(|(part, _)| *part != ranks.own());
     others.map(|(part, share)| read(all.inbox(part), share)).collect()
 }
