@@ -77,7 +77,7 @@ impl Counts {
 
 impl Arrivals for Counts {
     fn generation(&self) -> u64 {
-        self.0.iter().map(|count| count.load(Ordering::Acquire)).min().unwrap()
+        self.0.iter().map(|count| count.load(Ordering::Acquire)).min().expect("there are parts")
     }
     fn has_arrived(&self, part: usize, generation: u64) -> bool {
         self.0[part].load(Ordering::Acquire) > generation
