@@ -3,6 +3,8 @@
 //! Each node is a function as it was called by those above it, with the samples in it and in all that it
 //! called. Samples are counted by stack first and named afterwards, so that the work of a sample does not
 //! grow with its stack, and each address is looked up once.
+//!
+//! The same is done with the time that threads were off the CPU: ns take the place of samples then.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use crate::kernel::KERNEL;
 use crate::reading::alike::{Apart, Passed};
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
 use crate::reading::{Alike, Name, Reading, Seen};
-use crate::report::{Ends, Loss, losses, walls, wider};
+use crate::report::{Ends, Loss, OffCpuSums, losses, walls, wider};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
 
@@ -63,6 +65,28 @@ impl Grouped {
     }
 }
 
+/// What a tree counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Samples.
+    Samples,
+    /// How long threads were off the CPU, ns, by where they left it outside of the kernel.
+    OffCpu,
+}
+
+impl Counted {
+    /// Everything that can be counted.
+    pub const ALL: [Self; 2] = [Self::Samples, Self::OffCpu];
+
+    /// One word for programs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::OffCpu => "off_cpu",
+        }
+    }
+}
+
 /// In which order stacks are put together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
@@ -78,6 +102,8 @@ pub enum Shape {
 /// What is wanted of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameOptions {
+    /// What is counted.
+    pub of: Counted,
     /// Which samples.
     pub wanted: Wanted,
     /// What stands below everything.
@@ -102,6 +128,9 @@ pub enum FlameError {
         /// How many are read at most.
         limit: u64,
     },
+    /// Time off the CPU is summed up by second: it has no order within one.
+    #[error("time off the CPU is summed up by second and has no order in time")]
+    NoOrder,
 }
 
 /// What a frame is a part of.
@@ -130,8 +159,8 @@ pub struct Frame {
     pub kind: FrameKind,
 }
 
-/// A function as it was called. Both numbers of a pair are samples, of those that are wanted and of those
-/// that they are compared with.
+/// A function as it was called. Both numbers of a pair are samples, or ns off the CPU: of those that are wanted
+/// and of those that they are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
     /// Which node called it; the first one is the root, which names itself.
@@ -147,8 +176,10 @@ pub struct Node {
 /// Samples that a tree is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// How many there are.
+    /// How many there are, or how many ns off the CPU.
     pub samples: u64,
+    /// More about the time off the CPU, where that is counted.
+    pub off_cpu: Option<OffCpuSums>,
     /// Those of them that are known as sums of their second only: without callers, by place of code.
     pub summed_up: u64,
     /// The time of the first and the last one.
@@ -169,7 +200,7 @@ pub struct Flame {
     pub nodes: Vec<Node>,
     /// Nodes that were left out.
     pub left_out: usize,
-    /// Samples whose own address has no name, by reason.
+    /// Samples whose own address has no name, or ns off the CPU, by reason.
     pub unnamed: Vec<(Unnamed, u64)>,
     /// What is wrong with the recording.
     pub problems: Vec<Problem>,
@@ -184,6 +215,9 @@ pub fn flame(
     symbols: &mut Symbols,
     options: &FlameOptions,
 ) -> Result<Flame, FlameError> {
+    if options.of == Counted::OffCpu && options.shape == Shape::InTime {
+        return Err(FlameError::NoOrder);
+    }
     let sides: Vec<&Wanted> = match &options.shape {
         Shape::Merged { than } => std::iter::once(&options.wanted).chain(than).collect(),
         Shape::InTime => vec![&options.wanted],
@@ -194,9 +228,18 @@ pub fn flame(
     let mut met = Met::new(options);
     let mut read = Vec::new();
     for (side, wanted) in sides.into_iter().enumerate() {
-        let (samples, summed_up, span) = met.read(&mut reading, wanted, side)?;
+        let (samples, summed_up, off_cpu, span) = match options.of {
+            Counted::Samples => {
+                let (samples, summed_up, span) = met.read(&mut reading, wanted, side)?;
+                (samples, summed_up, None, span)
+            }
+            Counted::OffCpu => {
+                let (ns, sums, span) = met.read_off_cpu(&mut reading, wanted, side)?;
+                (ns, 0, Some(sums), span)
+            }
+        };
         let losses = losses(&mut reading, wanted)?;
-        read.push(Side { samples, summed_up, span: span.map(walls), losses });
+        read.push(Side { samples, summed_up, off_cpu, span: span.map(walls), losses });
     }
     reading.look_up(met.stacks.places().iter())?;
     let unnamed = met.unnamed(&reading);
@@ -223,6 +266,7 @@ struct Met<'a> {
     counts: HashMap<Same, [u64; 2]>,
     /// Group, time and stack of each sample, where their order is wanted.
     in_time: Vec<(u32, i64, u32)>,
+    /// Samples that were read, or rows of time off the CPU.
     samples: u64,
 }
 
@@ -287,6 +331,34 @@ impl<'a> Met<'a> {
         }
         let all = self.samples - before;
         Ok((all, all - sampled, span))
+    }
+
+    /// Reads the time off the CPU of a side: how many ns, more about them, and when.
+    fn read_off_cpu(
+        &mut self,
+        reading: &mut Reading<'_>,
+        wanted: &Wanted,
+        side: usize,
+    ) -> Result<(u64, OffCpuSums, Option<Ends>), FlameError> {
+        let (mut ns, mut sums, mut span) = (0, OffCpuSums::default(), None);
+        reading.off_cpu(wanted, |reading, seen, of| {
+            self.samples += 1;
+            if self.samples > self.options.samples_max {
+                return;
+            }
+            let group = group_of(reading, seen, self.options.grouped);
+            let group = group.map_or(0, |group| self.groups.number(&group));
+            let stack = self.stacks.number_of(reading, seen);
+            self.counts.entry((group, stack)).or_default()[side] += of.ns;
+            ns += of.ns;
+            sums.add(&of);
+            span = wider(span, seen.time);
+        })?;
+        let limit = self.options.samples_max;
+        if self.samples > limit {
+            return Err(FlameError::TooMany { limit });
+        }
+        Ok((ns, sums, span))
     }
 
     /// Samples whose own address has no name, of all sides.

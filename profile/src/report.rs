@@ -7,7 +7,7 @@ use meikyo_recording::{ReadError, Recording};
 use meikyo_units::WallTime;
 
 use crate::reading::stacks::{Callers, Stacks, index};
-use crate::reading::{Goes, Name, Reading, Seconds, Seen};
+use crate::reading::{Goes, Name, OffSpans, Reading, Seconds, Seen};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
 
@@ -149,6 +149,13 @@ pub struct OffCpuSums {
     pub preempted_ns: u64,
 }
 
+impl OffCpuSums {
+    pub(crate) fn add(&mut self, of: &OffSpans) {
+        self.spans += of.spans;
+        self.preempted_ns += if of.is_preempted { of.ns } else { 0 };
+    }
+}
+
 /// What two reports differ in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -262,8 +269,7 @@ fn count<'a>(
         Of::OffCpu => {
             let mut sums = OffCpuSums::default();
             reading.off_cpu(&options.wanted, |reading, seen, of| {
-                sums.spans += of.spans;
-                sums.preempted_ns += if of.is_preempted { of.ns } else { 0 };
+                sums.add(&of);
                 take(reading, seen, of.ns);
             })?;
             off_cpu = Some(sums);

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const busy = spawn(process.execPath, ["-e", BUSY], { stdio: "ignore" });
   const { status, stderr } = spawnSync(
     program(),
-    ["profile", "record", "--out", recording, "--all", "--stacks", "--budget", "none", "--for", "5s"],
+    ["profile", "record", "--out", recording, "--all", "--stacks", "--off-cpu", "--budget", "none", "--for", "5s"],
     { encoding: "utf8" },
   );
   busy.kill();
@@ -155,6 +155,47 @@ it("any time can be brushed, its samples are counted anew, and a link restores i
   const again = await open(link.replace(/^#/, ""));
   expect(await counted(again)).toBe(direct.samples);
   await again.close();
+});
+
+interface OffCpu {
+  readonly off_cpu_ns: number;
+  readonly off_cpu_spans: number;
+  readonly lines: readonly {
+    readonly name: string;
+    readonly file: string;
+    readonly off_cpu_ns: number;
+    readonly off_cpu_ns_with_callees: number;
+  }[];
+}
+
+it("functions have the time that threads were off the CPU in them, and a link restores that", async () => {
+  if (skips()) return;
+  const direct = JSON.parse(
+    run(["profile", "report", recording, "--json", "--lines", "1000000", "--off-cpu"]),
+  ) as OffCpu;
+  expect(direct.off_cpu_spans).toBeGreaterThan(100);
+  const page = await open("profile?shape=time");
+  await page.getByRole("button", { name: "off the CPU" }).click();
+  await page.locator(".card h2", { hasText: "off the CPU" }).waitFor();
+  expect(await hash(page)).toContain("of=off_cpu");
+  const spans = page.locator(".card dt", { hasText: "threads left their CPU" }).locator("+ dd");
+  expect(number(await spans.textContent())).toBe(direct.off_cpu_spans);
+  // It is summed up by second: there is no order in time, and the stacks are merged.
+  await page.getByRole("application", { name: /^Flame graph/ }).waitFor();
+  expect(await page.getByRole("button", { name: "in time" }).count()).toBe(0);
+  const shown = await table(page);
+  const most = direct.lines.slice(0, 100);
+  expect(most.length).toBeGreaterThan(10);
+  for (const line of most)
+    expect(shown.get(`${line.name} ${line.file}`), line.name).toEqual([line.off_cpu_ns, line.off_cpu_ns_with_callees]);
+  const link = await hash(page);
+  await page.goto("about:blank");
+  await page.goto(`${server?.address}${link}`);
+  await page.locator(".card h2", { hasText: "off the CPU" }).waitFor();
+  await page.getByRole("button", { name: "samples", exact: true }).click();
+  expect(await counted(page)).toBe(report().samples);
+  expect(await hash(page)).not.toContain("of=");
+  await page.close();
 });
 
 it("the keyboard chooses a time and moves over functions", async () => {

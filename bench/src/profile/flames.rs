@@ -9,7 +9,7 @@ use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
 use meikyo_profile::STREAM;
 use meikyo_profile::block::{BlockOptions, BlockWriter, Sample};
-use meikyo_profile::flame::{FlameOptions, Grouped, Shape, flame};
+use meikyo_profile::flame::{Counted, FlameOptions, Grouped, Shape, flame};
 use meikyo_profile::symbols::Symbols;
 use meikyo_profile::tables::{all, jit_symbols};
 use meikyo_profile::wanted::Wanted;
@@ -111,6 +111,7 @@ fn made(dir: &Path, samples: u64) -> Result<Recording, Failure> {
 fn one(dir: &Path, samples: u64, reach_wall_s: f64) -> Result<FlameRow, Failure> {
     let recording = made(dir, samples)?;
     let options = FlameOptions {
+        of: Counted::Samples,
         wanted: Wanted::EVERYTHING,
         grouped: Grouped::Together,
         shape: Shape::Merged { than: None },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meikyo_profile::flame::{
-    Flame, FlameError, FlameOptions, FrameKind, Grouped, Node, Shape, flame,
+    Counted, Flame, FlameError, FlameOptions, FrameKind, Grouped, Node, Shape, flame,
 };
 use meikyo_profile::symbols::Symbols;
 use meikyo_profile::tables::{samples, threads};
@@ -14,6 +14,7 @@ use meikyo_units::WallTime;
 use crate::written::{SECOND, Written};
 
 const ALL: FlameOptions = FlameOptions {
+    of: Counted::Samples,
     wanted: Wanted::EVERYTHING,
     grouped: Grouped::Together,
     shape: Shape::Merged { than: None },

@@ -1,7 +1,11 @@
 //! Time off the CPU of a program that says itself how long it waited in which function.
 
+use std::collections::BTreeMap;
+
+use meikyo_profile::flame::{Counted, FlameError, FlameOptions, Grouped, Shape, flame};
 use meikyo_profile::report::{By, Of, ReportOptions};
 use meikyo_profile::sampler::{CallChains, SamplerOptions};
+use meikyo_profile::symbols::Symbols;
 use meikyo_profile::tables::off_cpu;
 use meikyo_profile::wanted::Wanted;
 use meikyo_recording::Selection;
@@ -50,6 +54,29 @@ fn functions_have_the_time_off_the_cpu_that_the_program_waited_in_them() {
     assert_eq!(counts.lost, 0);
     assert_eq!(report.samples, counts.waiting_ns + counts.preempted_ns);
     assert_eq!((report.off_cpu.unwrap().spans, preempted), (counts.spans, counts.preempted_ns));
+    // Every function has the same in the tree of callers.
+    let options = FlameOptions {
+        of: Counted::OffCpu,
+        wanted: Wanted::EVERYTHING,
+        grouped: Grouped::Together,
+        shape: Shape::Merged { than: None },
+        samples_max: counts.rows,
+        nodes_max: 100_000,
+    };
+    let tree = flame(&recorded.open(), &mut Symbols::of_this_host(), &options).unwrap();
+    assert_eq!((tree.sides[0].samples, tree.sides[0].off_cpu), (report.samples, report.off_cpu));
+    let mut own: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for node in &tree.nodes[1..] {
+        let frame = &tree.frames[usize::try_from(node.frame).unwrap()];
+        *own.entry((&frame.name, &frame.file)).or_default() += node.own[0];
+    }
+    let lines = report.lines.iter().map(|line| ((&*line.name, &*line.file), line.own));
+    assert_eq!(own, lines.collect());
+    let in_time = FlameOptions { shape: Shape::InTime, ..options.clone() };
+    let fewer = FlameOptions { samples_max: counts.rows - 1, ..options };
+    let mut refused = |options| flame(&recorded.open(), &mut Symbols::of_this_host(), options);
+    assert!(matches!(refused(&in_time), Err(FlameError::NoOrder)));
+    assert!(matches!(refused(&fewer), Err(FlameError::TooMany { .. })));
     // The samples are those of the CPU alone.
     let samples = recorded.report(&ReportOptions { of: Of::Samples, ..TIMES });
     assert_eq!((samples.samples, samples.off_cpu), (recorded.counts.samples, None));

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use meikyo_live::{Opened, Span};
 use meikyo_profile::flame::{
-    Flame, FlameError, FlameOptions, Frame, FrameKind, Grouped, Shape, Side,
+    Counted, Flame, FlameError, FlameOptions, Frame, FrameKind, Grouped, Shape, Side,
 };
-use meikyo_profile::tables::samples;
+use meikyo_profile::tables::{off_cpu, samples};
 use meikyo_profile::wanted::Wanted;
 use meikyo_recording::Recording;
 use serde::Serialize;
@@ -28,9 +28,12 @@ const NODES: u32 = 20_000;
 /// Nodes of one answer at most.
 const NODES_MAX: u32 = 100_000;
 
-/// Samples as a tree of callers. Nodes are columns: the root is the first of each.
+/// Samples as a tree of callers, or the time that threads were off the CPU. Nodes are columns: the root is the first
+/// of each.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FlameBody {
+    /// What nodes count: `samples`, or `off_cpu_ns`; that takes the place of samples in all of this then.
+    pub(crate) counted: &'static str,
     /// The samples that were asked for, and those that they are compared with if any.
     pub(crate) sides: Vec<SideBody>,
     /// The functions that nodes name by their position here.
@@ -64,6 +67,12 @@ pub(crate) struct SideBody {
     pub(crate) to_us: i64,
     /// Samples in that time.
     pub(crate) samples: u64,
+    /// How often threads left their CPU in that time; only with `of=off_cpu`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) off_cpu_spans: Option<u64>,
+    /// How many of the ns others ran in the place of threads that could have run; only with `of=off_cpu`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preempted_ns: Option<u64>,
     /// Those of them that are known as sums of their second only: without callers, by place of code.
     pub(crate) summed_up: u64,
     /// When the first of them was taken.
@@ -112,23 +121,26 @@ pub(crate) fn tree(
     if let Shape::Merged { than: Some(than) } = &options.shape {
         asked.push(span_of(than));
     }
-    let in_time = options.shape == Shape::InTime;
+    let (in_time, of) = (options.shape == Shape::InTime, options.of);
     let flame = flames.tree(recording, options).map_err(|error| match error {
         NoFlame::Flame(FlameError::Read(error)) => error.into(),
         NoFlame::Flame(FlameError::TooMany { .. }) => {
             let what = if in_time { ", in their order in time" } else { "" };
             ApiError::bad(format!("{error}{what}: ask for less time or fewer hosts"), "from")
         }
+        NoFlame::Flame(FlameError::NoOrder) => ApiError::bad(error.to_string(), "order"),
         NoFlame::Thread(_) | NoFlame::Ended => ApiError::internal(&error),
     })?;
-    Ok(body(flame, &asked))
+    Ok(body(flame, of, &asked))
 }
 
-fn body(flame: Flame, asked: &[(i64, i64)]) -> FlameBody {
+fn body(flame: Flame, of: Counted, asked: &[(i64, i64)]) -> FlameBody {
     let side = |(side, &(from_us, to_us)): (Side, &(i64, i64))| SideBody {
         from_us,
         to_us,
         samples: side.samples,
+        off_cpu_spans: side.off_cpu.map(|sums| sums.spans),
+        preempted_ns: side.off_cpu.map(|sums| sums.preempted_ns),
         summed_up: side.summed_up,
         first_us: side.span.map(|span| micros(span.0)),
         last_us: side.span.map(|span| micros(span.1)),
@@ -138,6 +150,10 @@ fn body(flame: Flame, asked: &[(i64, i64)]) -> FlameBody {
     let nodes = &flame.nodes;
     let unnamed = flame.unnamed.iter();
     FlameBody {
+        counted: match of {
+            Counted::Samples => "samples",
+            Counted::OffCpu => "off_cpu_ns",
+        },
         parent: nodes.iter().map(|node| node.parent).collect(),
         frame: nodes.iter().map(|node| node.frame).collect(),
         own: nodes.iter().map(|node| node.own[0]).collect(),
@@ -163,10 +179,24 @@ fn options_of(
     mut parameters: Parameters,
     visible: Vec<String>,
 ) -> Result<FlameOptions, ApiError> {
-    let there = recording.span(samples::NAME)?.ok_or_else(|| {
-        ApiError::unknown("the recording has no samples: `meikyo profile record`", "id")
+    let of = parameters.optional("of").unwrap_or_else(|| Counted::Samples.word().to_owned());
+    let of = Counted::ALL.into_iter().find(|one| one.word() == of).ok_or_else(|| {
+        ApiError::bad(
+            format!("`{of}` is not {}", Counted::ALL.map(Counted::word).join(" and not ")),
+            "of",
+        )
     })?;
-    // The last sample is in the whole.
+    let there = match of {
+        Counted::Samples => recording.span(samples::NAME)?.ok_or_else(|| {
+            ApiError::unknown("the recording has no samples: `meikyo profile record`", "id")
+        }),
+        // Those of earlier programs have no such table.
+        Counted::OffCpu => recording.span(off_cpu::NAME).ok().flatten().ok_or_else(|| {
+            let text = "the recording has no time off the CPU: `meikyo profile record --off-cpu`";
+            ApiError::unknown(text, "of")
+        }),
+    }?;
+    // The last of them is in the whole.
     let there = Span { from: there.0, now: there.1 + meikyo_units::Nanos::from_micros(1) };
     let (from, until) = parameters.span(there)?;
     let wanted = Wanted {
@@ -199,6 +229,7 @@ fn options_of(
     let nodes_max = parameters.number("nodes", NODES, 1..=NODES_MAX)?;
     parameters.finish()?;
     Ok(FlameOptions {
+        of,
         wanted,
         grouped,
         shape: if in_time { Shape::InTime } else { Shape::Merged { than } },

@@ -6,7 +6,7 @@ use crate::errors::ApiError;
 use crate::flame::answer::{self, FlameBody};
 use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
 
-/// Which functions ran, and who called them: samples as a tree of callers.
+/// Which functions ran, and who called them: samples as a tree of callers; or where threads waited, and for how long.
 ///
 /// Functions are named by the files of the machine that serves, by build ID; what has no name is counted.
 /// At most 20,000,000 samples, 50,000 in the order of time.
@@ -24,6 +24,8 @@ use crate::routes::asked::{Asked, Cpus, Id, Refused, Span};
         ("thread" = Option<[String]>, Query, description = "as `process`, of threads"),
         ("job" = Option<[String]>, Query, description = "as `process`, of jobs: `slurm:123`, \
             `container:0123456789ab`, `pod:UID`, `lxc:NAME`, `unit:NAME.service`"),
+        ("of" = Option<String>, Query, description = "`off_cpu`: the time that threads were off the CPU, \
+            in ns, by where they left it; `samples` when absent"),
         ("by" = Option<String>, Query, description = "a tree for each `thread`, `process`, `cpu`, \
             `host` or `job`; `together` when absent"),
         ("order" = Option<String>, Query, description = "`time`: stacks follow each other as they \

@@ -158,6 +158,7 @@ fn what_a_flame_graph_cannot_be_of_is_refused_with_what_to_do() {
         ("by=colour", "`colour` is not one of together, thread"),
         ("order=time&than_host=a", "only merged stacks can be compared"),
         ("order=sideways", "`sideways` is not merged and not time"),
+        ("of=colour", "`colour` is not samples and not off_cpu"),
         ("nodes=0", "`nodes` is a whole number from 1 to 100000"),
         ("pid=x", "`x` is no number of a pid"),
         ("than_from=2&than_to=1", "`than_from` is not before `than_to`"),
@@ -166,6 +167,8 @@ fn what_a_flame_graph_cannot_be_of_is_refused_with_what_to_do() {
         let (status, text) = refused(&served, &format!("prof/profile/flame?{query}"));
         assert!(status == 400 && text.contains(says), "{query}: {status} {text}");
     }
+    let (status, text) = refused(&served, "prof/profile/flame?of=off_cpu");
+    assert!(status == 404 && text.contains("meikyo profile record --off-cpu"), "{status} {text}");
     let other = serve(recording());
     let all = other.json("recordings");
     let id = all[0]["id"].as_str().unwrap();

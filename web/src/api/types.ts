@@ -205,8 +205,10 @@ export interface FabricVlanBody {
   readonly vlan: number;
 }
 
-/** Samples as a tree of callers. Nodes are columns: the root is the first of each. */
+/** Samples as a tree of callers, or the time that threads were off the CPU. Nodes are columns: the root is the first of each. */
 export interface FlameBody {
+  /** What nodes count: `samples`, or `off_cpu_ns`; that takes the place of samples in all of this then. */
+  readonly counted: string;
   /** The function of each node; the root's means nothing. */
   readonly frame: readonly number[];
   /** The functions that nodes name by their position here. */
@@ -543,6 +545,10 @@ export interface SideBody {
   readonly last_us: number | null;
   /** What was lost in that time, as the table `losses` counts it. */
   readonly losses: Readonly<Record<string, number>>;
+  /** How often threads left their CPU in that time; only with `of=off_cpu`. */
+  readonly off_cpu_spans: number | null;
+  /** How many of the ns others ran in the place of threads that could have run; only with `of=off_cpu`. */
+  readonly preempted_ns: number | null;
   /** Samples in that time. */
   readonly samples: number;
   /** Those of them that are known as sums of their second only: without callers, by place of code. */

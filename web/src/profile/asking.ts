@@ -93,8 +93,13 @@ export function getCores(id: string, of: ProfileView, bounds: Bounds, stop: Abor
   );
 }
 
+/** Whether stacks are wanted as they followed each other, which time off the CPU, summed up by second, cannot be. */
+export function isInTime({ shape, counted }: ProfileView): boolean {
+  return shape === "time" && counted === "samples";
+}
+
 export function getFlame(id: string, of: ProfileView, bounds: Bounds, stop: AbortSignal): Promise<FlameBody> {
-  const inTime = of.shape === "time";
+  const inTime = isInTime(of);
   const compared = !inTime && (of.than !== null || of.thanHost !== null);
   return getJson<FlameBody>(
     apiPath(recordingPath(id, "profile/flame"), {
@@ -102,6 +107,7 @@ export function getFlame(id: string, of: ProfileView, bounds: Bounds, stop: Abor
       ...hostAndCpu(of),
       process: of.process || null,
       job: of.job || null,
+      of: of.counted,
       by: of.by,
       order: inTime ? "time" : null,
       than_from: compared && of.than !== null ? Math.round(of.than.fromUs) : null,

@@ -10,7 +10,8 @@ import { requestPaint } from "../paint/painter.ts";
 import { differencePixel, type Palette, RAMP_STEPS } from "../strip/ramp.ts";
 import { type Inks, inks, palette } from "../theme/theme.ts";
 import { fit } from "../words/fit.ts";
-import { count, share } from "../words/quantity.ts";
+import { share } from "../words/quantity.ts";
+import { amount, amountWords, wholeWords } from "./amount.ts";
 import { beginsOf, changeOf, endOf, type FlameTree, frameOf, weightOf } from "./flame_tree.ts";
 
 export const ROW_PX = 18;
@@ -160,14 +161,15 @@ export function toldOf(tree: FlameTree, node: number): string {
   const [own, total, all] = [tree.own[node] ?? 0, tree.total[node] ?? 0, tree.total[0] ?? 0];
   const name = frame === null ? "All" : frame.name;
   const file = frame === null || frame.file === "" ? "" : `, ${frame.file}`;
-  const samples = `${count(total)} ${total === 1 ? "sample" : "samples"}${all === 0 ? "" : `, ${share(total, all)}`}${node === 0 ? "" : `; ${count(own)} in itself`}`;
+  const { counted } = tree;
+  const samples = `${amountWords(counted, total)}${all === 0 ? "" : `, ${share(total, all)}`}${node === 0 ? "" : `; ${amount(counted, own)} in itself`}`;
   if (tree.thanTotal === null) return `${name}${file}: ${samples}`;
   const than = tree.thanTotal[node] ?? 0;
-  return `${name}${file}: ${samples}; compared with ${count(than)}${changeText(changeOf(tree, node))}`;
+  return `${name}${file}: ${samples}; compared with ${amount(counted, than)}${changeText(tree, changeOf(tree, node))}`;
 }
 
-function changeText(change: number): string {
-  return Number.isNaN(change) ? "" : `, ${changeWords(change)} of all samples`;
+function changeText({ counted }: FlameTree, change: number): string {
+  return Number.isNaN(change) ? "" : `, ${changeWords(change)} of all ${wholeWords(counted)}`;
 }
 
 /** `+1.25 %`, for a share of all samples that changed. */

@@ -51,6 +51,7 @@ function bodyOf(of: readonly Stack[], than: readonly Stack[] = []): FlameBody {
   const frames = names.map((name) => ({ name, file: "/bin/x", kind: "code" }));
   const compared = than.length > 0;
   return {
+    counted: "samples",
     frames,
     parent: parent ?? [],
     frame: frame ?? [],

@@ -6,6 +6,8 @@
 import type { FlameBody, FrameBody } from "../api/types.ts";
 
 export interface FlameTree {
+  /** What is counted; ns off the CPU take the place of samples otherwise. */
+  readonly counted: string;
   readonly frames: readonly FrameBody[];
   readonly parent: Uint32Array;
   readonly frame: Uint32Array;
@@ -22,6 +24,7 @@ export interface FlameTree {
 export function treeOf(body: FlameBody): FlameTree {
   const compared = body.than_total.length > 0;
   return withDepths({
+    counted: body.counted,
     frames: body.frames,
     parent: Uint32Array.from(body.parent),
     frame: Uint32Array.from(body.frame),
@@ -242,6 +245,7 @@ class Merged {
     const column = (at: 0 | 1 | 2 | 3): Float64Array => Float64Array.from(order, (node) => this.sums[node]?.[at] ?? 0);
     const compared = this.of.thanTotal !== null;
     return withDepths({
+      counted: this.of.counted,
       frames: this.of.frames,
       parent: Uint32Array.from(parents),
       frame: Uint32Array.from(order, (node) => this.frame[node] ?? 0),

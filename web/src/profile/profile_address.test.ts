@@ -20,6 +20,7 @@ it("a link restores what is shown of a profile", () => {
     cpu: 3,
     process: "solver*",
     job: "slurm:12",
+    counted: "off_cpu",
     by: "thread",
     shape: "time",
     search: "mul",

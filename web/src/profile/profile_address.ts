@@ -11,6 +11,10 @@ export const SHAPES = ["merged", "time", "sandwich"] as const;
 /** Equal stacks as one with the widest first; stacks as they followed each other; callers and callees of one function. */
 export type Shape = (typeof SHAPES)[number];
 
+export const COUNTED = ["samples", "off_cpu"] as const;
+/** What functions have: samples, or the time that threads were off the CPU. */
+export type Counted = (typeof COUNTED)[number];
+
 export interface ProfileView {
   /** The host whose samples are shown; null: the whole cluster. */
   readonly host: string | null;
@@ -18,6 +22,7 @@ export interface ProfileView {
   /** Patterns for names of processes and jobs; empty: all. */
   readonly process: string;
   readonly job: string;
+  readonly counted: Counted;
   readonly by: Grouping;
   readonly shape: Shape;
   /** Text that functions are marked by. */
@@ -36,6 +41,7 @@ export const DEFAULT_PROFILE: ProfileView = {
   cpu: null,
   process: "",
   job: "",
+  counted: "samples",
   by: "together",
   shape: "merged",
   search: "",
@@ -74,6 +80,7 @@ export function formatProfile(of: ProfileView): readonly (readonly [string, stri
     ["cpu", String(of.cpu ?? ""), of.cpu !== null],
     ["process", of.process, of.process !== ""],
     ["job", of.job, of.job !== ""],
+    ["of", of.counted, of.counted !== DEFAULT_PROFILE.counted],
     ["by", of.by, of.by !== DEFAULT_PROFILE.by],
     ["shape", of.shape, of.shape !== DEFAULT_PROFILE.shape],
     ["search", of.search, of.search !== ""],
@@ -98,6 +105,7 @@ export function parseProfile(parts: URLSearchParams, nowUs: number, problems: st
     cpu: word("cpu", (text) => (/^\d{1,5}$/.test(text) ? Number(text) : null), null),
     process: parts.get("process") ?? "",
     job: parts.get("job") ?? "",
+    counted: word("of", oneOf(COUNTED), DEFAULT_PROFILE.counted),
     by: word("by", oneOf(GROUPINGS), DEFAULT_PROFILE.by),
     shape: word("shape", oneOf(SHAPES), DEFAULT_PROFILE.shape),
     search: parts.get("search") ?? "",

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FlameBody, HeatBody, RecordingBody } from "../api/types.ts";
 import { useSize } from "../paint/size.ts";
+import { amount, amountWords, wholeWords } from "../profile/amount.ts";
 import {
   type Answer,
   FLAME_MS,
@@ -12,6 +13,7 @@ import {
   getFlame,
   getHeat,
   getNewest,
+  isInTime,
   MAP_MS,
   mapBounds,
   NEWEST_MS,
@@ -33,7 +35,16 @@ import {
 } from "../profile/flame_tree.ts";
 import { heatPicture, newestSampleUs, renewed } from "../profile/heat.ts";
 import { HeatMap } from "../profile/heat_map.tsx";
-import { DEFAULT_PROFILE, GROUPINGS, type Grouping, type ProfileView, type Shape } from "../profile/profile_address.ts";
+import {
+  COUNTED,
+  type Counted,
+  DEFAULT_PROFILE,
+  GROUPINGS,
+  type Grouping,
+  type ProfileView,
+  SHAPES,
+  type Shape,
+} from "../profile/profile_address.ts";
 import { advanceTo, newestUs } from "../session/now.ts";
 import { recording, tableFor } from "../session/recordings.ts";
 import { boundsNow, otherScale, pan, show, view, zoom } from "../session/view.ts";
@@ -96,10 +107,10 @@ function Profiled({ current }: { current: RecordingBody }) {
     const heat = await getHeat(current.id, of, bounds, stop);
     return { heat, cores: await getCores(current.id, of, bounds, stop), bounds: mapBounds(bounds) };
   });
-  const compared = of.shape === "time" ? "" : `${of.than?.fromUs} ${of.than?.toUs} ${of.thanHost}`;
-  const inTime = of.shape === "time" ? "time" : "merged";
+  const compared = isInTime(of) ? "" : `${of.than?.fromUs} ${of.than?.toUs} ${of.thanHost}`;
+  const inTime = isInTime(of) ? "time" : "merged";
   const flameKey = placed
-    ? `${where} ${selected === null ? time : `${selected.fromUs} ${selected.toUs}`} ${of.process} ${of.job} ${of.by} ${inTime} ${compared}`
+    ? `${where} ${selected === null ? time : `${selected.fromUs} ${selected.toUs}`} ${of.process} ${of.job} ${of.counted} ${of.by} ${inTime} ${compared}`
     : null;
   const flame = useAnswer(flameKey, live && selected === null ? FLAME_MS : null, (stop) =>
     getFlame(current.id, of, selected ?? shownBounds(), stop),
@@ -170,7 +181,7 @@ function Profiled({ current }: { current: RecordingBody }) {
             </button>
           )}
         </Heat>
-        <FlamePart of={of} flame={flame} tree={tree} />
+        <FlamePart current={current} of={of} flame={flame} tree={tree} />
         <h2>
           CPUs <small>samples of each in a second; a click shows that CPU alone</small>
         </h2>
@@ -406,13 +417,14 @@ function Comparison({ of, heat, selected }: { of: ProfileView; heat: HeatBody | 
           </button>
         )}
       </div>
-      {on && of.shape === "time" && <p class="kin">Only merged stacks can be compared.</p>}
+      {on && isInTime(of) && <p class="kin">Only merged stacks can be compared.</p>}
       {!on && <p class="quiet">Choose a time in the map with Shift, or a host.</p>}
     </>
   );
 }
 
 const SHAPE_WORDS: Readonly<Record<Shape, string>> = { merged: "left heavy", time: "in time", sandwich: "sandwich" };
+const COUNTED_WORDS: Readonly<Record<Counted, string>> = { samples: "samples", off_cpu: "off the CPU" };
 const GROUPING_WORDS: Readonly<Record<Grouping, string>> = {
   together: "all threads together",
   thread: "by thread",
@@ -422,7 +434,14 @@ const GROUPING_WORDS: Readonly<Record<Grouping, string>> = {
   job: "by job",
 };
 
-function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBody>; tree: FlameTree | null }) {
+interface FlamePartProps {
+  readonly current: RecordingBody;
+  readonly of: ProfileView;
+  readonly flame: Answer<FlameBody>;
+  readonly tree: FlameTree | null;
+}
+
+function FlamePart({ current, of, flame, tree }: FlamePartProps) {
   const found = useMemo(() => matching(tree, of.search), [tree, of.search]);
   const focus = useMemo(() => (tree === null ? 0 : nodeAt(tree, of.focus)), [tree, of.focus]);
   const chosen = of.fn ?? (tree === null ? null : hottest(tree));
@@ -433,17 +452,33 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
   const toFunction = (fn: string): void => change({ fn, shape: "sandwich" }, true);
   const samples = tree?.total[0] ?? 0;
   const body = flame.told.value;
+  const hasOffCpu = current.tables.some(({ name }) => name === "off_cpu");
   return (
     <>
       <h2 class="gap">
         <span>Functions {flame.stale && tree !== null && <small role="status">{LOADING}</small>}</span>
         <span class="row">
-          {(Object.keys(SHAPE_WORDS) as Shape[]).map((shape) => (
+          {(hasOffCpu || of.counted !== "samples") && (
+            <span class="row" role="group" aria-label="Counted">
+              {COUNTED.map((counted) => (
+                <button
+                  key={counted}
+                  type="button"
+                  class="tag"
+                  aria-pressed={of.counted === counted}
+                  onClick={() => change({ counted, focus: [] })}
+                >
+                  {COUNTED_WORDS[counted]}
+                </button>
+              ))}
+            </span>
+          )}
+          {SHAPES.filter((shape) => shape !== "time" || of.counted === "samples").map((shape) => (
             <button
               key={shape}
               type="button"
               class="tag"
-              aria-pressed={of.shape === shape}
+              aria-pressed={shapeOf(of) === shape}
               onClick={() => change({ shape, focus: [] })}
             >
               {SHAPE_WORDS[shape]}
@@ -475,24 +510,22 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
       )}
       {found !== null && tree !== null && (
         <p class="quiet" role="status" data-told="found">
-          {share(foundSamples(tree, found), Math.max(1, samples))} of the samples are in functions that are called so,
-          or below them
+          {share(foundSamples(tree, found), Math.max(1, samples))} of {wholeWords(tree.counted)}{" "}
+          {tree.counted === "samples" ? "are" : "is"} in functions that are called so, or below them
         </p>
       )}
       {body !== null && body.left_out > 0 && (
         <p class="quiet">
-          {plural(body.left_out, "function call")} with the fewest samples are not drawn
-          {of.shape === "time" ? "; choose less time to see every one" : ""}.
+          {plural(body.left_out, "function call")} with the least of {wholeWords(body.counted)} are not drawn
+          {isInTime(of) ? "; choose less time to see every one" : ""}.
         </p>
       )}
       {tree === null && <Empty text={unreadWords(flame.told) ?? LOADING} />}
-      {tree !== null && samples + (tree.thanTotal?.[0] ?? 0) === 0 && (
-        <Empty text="There are no samples of this in that time." />
-      )}
+      {tree !== null && samples + (tree.thanTotal?.[0] ?? 0) === 0 && <Nothing of={of} />}
       {tree !== null && samples + (tree.thanTotal?.[0] ?? 0) > 0 && of.shape !== "sandwich" && (
         <div class={flame.stale ? "stale" : ""} aria-busy={flame.stale}>
           <FlameGraph
-            label={of.shape === "time" ? "Stacks as they followed each other" : "Flame graph"}
+            label={isInTime(of) ? "Stacks as they followed each other" : "Flame graph"}
             tree={tree}
             focus={focus}
             found={found}
@@ -506,8 +539,8 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
           <p class="row">
             <strong>{chosen}</strong>{" "}
             <span class="quiet">
-              {count(both.callees.total[0])} {both.callees.total[0] === 1 ? "sample" : "samples"}; above, who called it,
-              below, what it called
+              {amountWords(both.callees.counted, both.callees.total[0] ?? 0)}; above, who called it, below, what it
+              called
             </span>
           </p>
           <div class="sandwich">
@@ -535,6 +568,22 @@ function FlamePart({ of, flame, tree }: { of: ProfileView; flame: Answer<FlameBo
       )}
     </>
   );
+}
+
+/** Why there is no flame graph. */
+function Nothing({ of }: { of: ProfileView }) {
+  if (of.counted === "samples") return <Empty text="There are no samples of this in that time." />;
+  return (
+    <Empty
+      text="No thread of this was off the CPU in that time, or it was not recorded:"
+      command="meikyo profile record --off-cpu · meikyo profile agent --off-cpu"
+    />
+  );
+}
+
+/** The shape that is drawn: stacks in time can only be samples. */
+function shapeOf(of: ProfileView): Shape {
+  return of.shape === "time" && !isInTime(of) ? "merged" : of.shape;
 }
 
 /** The function with most samples of its own, of those that have a name. */
@@ -591,7 +640,7 @@ function Facts({ flame, atMs }: { flame: FlameBody | null; atMs: number }) {
   return (
     <div class="card">
       <h2>
-        {count(side.samples)} samples <AsOf atMs={atMs} />
+        {amountWords(flame.counted, side.samples)} <AsOf atMs={atMs} />
       </h2>
       <dl>
         <dt>from</dt>
@@ -601,7 +650,15 @@ function Facts({ flame, atMs }: { flame: FlameBody | null; atMs: number }) {
         {than !== undefined && (
           <>
             <dt>compared with</dt>
-            <dd>{count(than.samples)} samples</dd>
+            <dd>{amountWords(flame.counted, than.samples)}</dd>
+          </>
+        )}
+        {side.off_cpu_spans != null && (
+          <>
+            <dt>threads left their CPU</dt>
+            <dd>{count(side.off_cpu_spans)} ×</dd>
+            <dt>others ran in their place</dt>
+            <dd>{amount(flame.counted, side.preempted_ns ?? 0)}</dd>
           </>
         )}
         {side.summed_up > 0 && (
@@ -613,7 +670,7 @@ function Facts({ flame, atMs }: { flame: FlameBody | null; atMs: number }) {
         {unnamed.map(([why, samples]) => (
           <>
             <dt key={why}>without a name: {why.replace(/_/g, " ")}</dt>
-            <dd>{count(samples)}</dd>
+            <dd>{amount(flame.counted, samples)}</dd>
           </>
         ))}
         {lost.map(([what, samples]) => (
@@ -668,10 +725,10 @@ function Functions({ tree, search }: { tree: FlameTree; search: string }) {
               const frame = tree.frames[of.frame];
               return (
                 <tr key={of.frame} title={frame?.file ?? ""}>
-                  <td class="number" title={count(of.own)} data-own={of.own}>
+                  <td class="number" title={amountWords(tree.counted, of.own)} data-own={of.own}>
                     {share(of.own, Math.max(1, all))}
                   </td>
-                  <td class="number" title={count(of.total)} data-total={of.total}>
+                  <td class="number" title={amountWords(tree.counted, of.total)} data-total={of.total}>
                     {compared ? changeWords(changed(of, all, than)) : share(of.total, Math.max(1, all))}
                   </td>
                   <td>
