@@ -68,7 +68,7 @@ impl Grouped {
 /// What a tree counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// Samples.
+    /// What was sampled: what the CPUs did.
     Samples,
     /// How long threads were off the CPU, ns, by where they left it outside of the kernel.
     OffCpu,
@@ -102,7 +102,7 @@ pub enum Shape {
 /// What is wanted of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameOptions {
-    /// What is counted.
+    /// Samples, or the time off the CPU.
     pub of: Counted,
     /// Which samples.
     pub wanted: Wanted,
