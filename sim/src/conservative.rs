@@ -6,7 +6,7 @@
 //! exchange what they sent, and the next window begins.
 //!
 //! Cost: one exchange a window, some hundred ns with a core for each thread; an event to another part
-//! is written once more, into a list that only its sender touches within a window.
+//! is written once more, into a list that only its sender touches within a window, and few of them again into a ring.
 
 use crate::context::Lp;
 use crate::coordinator::{Coordinator, NEVER, Report, Verdict};

@@ -46,8 +46,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// One window in so many is looked at by the observer's clock.
 const TIMED: u64 = 8;
 
-/// Where each number of a [`Report`] stands among the words that a part publishes. What is read in every window
-/// comes first.
+/// Where each number of a [`Report`] stands among the words that a part publishes. What every
+/// scheduler reads in every window comes first.
 mod word {
     pub(super) const NEXT: usize = 0;
     pub(super) const FAULT: usize = 1;

@@ -6,7 +6,6 @@
 //! (`ranks::exchange`). The [`Exchange`] trait is all that the schedulers see of either. What the words
 //! mean is the coordinator's business.
 
-pub(crate) mod barrier;
 pub(crate) mod crew;
 pub(crate) mod shared_memory;
 
@@ -99,7 +98,7 @@ impl<T> Exchange for Endpoint<'_, T, Line> {
     fn publish(&mut self, words: &[u64], outbox: &mut Outbox<T>, lines: &mut Vec<Line>) {
         self.send(outbox.mail());
         self.send_notes(lines);
-        // The times first: they and the first words, which are read in every window, are on one cache line.
+        // The times first: of few parts, they and the words that are read in every window are on one cache line.
         Endpoint::publish(self, outbox.earliest().chain(words.iter().copied()));
         outbox.clear_times();
     }
@@ -141,8 +140,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::barrier::Patience;
-    use super::crew::{Crew, Part, Rest};
+    use super::crew::{Crew, Part, Patience, Rest};
     use super::shared_memory::{Endpoint, SharedMemory};
 
     /// Sleeps at once, yields first, spins first.

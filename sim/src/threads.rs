@@ -9,8 +9,7 @@ use meikyo_undo::Wire;
 
 use crate::context::Lp;
 use crate::coordinator::{Alone, Coordinator, words_max};
-use crate::exchange::barrier::Patience;
-use crate::exchange::crew::{Crew, Part, Rest};
+use crate::exchange::crew::{Crew, Part, Patience, Rest};
 use crate::exchange::shared_memory::SharedMemory;
 use crate::outcome::PartResult;
 use crate::setup::Setup;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use meikyo_console::failure::Failure;
 use meikyo_console::output::{self, TextTable, real};
+use meikyo_console::side_by_side;
 use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 use meikyo_models::phold::Phold;
 use meikyo_models::prediction::packet::{self, Control, PacketOptions, PacketRun, Stack, Tcp};
@@ -81,7 +82,7 @@ pub(super) struct Cost {
     pub(super) peak_rss_bytes: u64,
 }
 
-/// The same run on one thread and on two, some times in turn.
+/// The same run on one thread and on two, several times, alternating.
 #[derive(Debug, Serialize)]
 pub(super) struct Threads {
     pub(super) topology: &'static str,
@@ -100,8 +101,9 @@ pub(super) struct Round {
     pub(super) seconds_two: f64,
     pub(super) speedup: f64,
     /// How long a cache line takes to another thread and back, before the run on two threads and after it: hosts of
-    /// virtual machines move their processors, so that they share a cache at one time and none at another.
-    pub(super) round_trips_ns: [f64; 2],
+    /// virtual machines move their processors, so that they share a cache at one time and none at another. Nothing
+    /// where both threads share one core.
+    pub(super) round_trips_ns: Option<[f64; 2]>,
 }
 
 /// All that is measured here.
@@ -285,7 +287,7 @@ fn threads() -> Result<Threads, Failure> {
         let (one, seconds_one) = run(Scheduler::Sequential, 1)?;
         let before = round_trip_ns();
         let (two, seconds_two) = run(Scheduler::Conservative, 2)?;
-        let round_trips_ns = [before, round_trip_ns()];
+        let round_trips_ns = before.zip(round_trip_ns()).map(|(before, after)| [before, after]);
         verify(&network, (Traffic::AllToAll, false), &one)?;
         if one != two {
             return Err(Failure::new("wrong: two threads come to another result than one"));
@@ -299,16 +301,19 @@ fn threads() -> Result<Threads, Failure> {
     Ok(Threads { topology: MANY, hosts, hops, rounds, speedup, speedup_min: 1.5 })
 }
 
-/// What a cache line takes to another thread and back.
-fn round_trip_ns() -> f64 {
+/// What a cache line takes to a thread on another core and back, where there is one.
+fn round_trip_ns() -> Option<f64> {
     const TRIPS: u32 = 200_000;
+    if side_by_side::cores() < 2 {
+        return None;
+    }
     let (there, back) = (Apart(AtomicU32::new(0)), Apart(AtomicU32::new(0)));
     let wait = |Apart(place): &Apart, trip| {
         while place.load(Ordering::Acquire) != trip {
             std::hint::spin_loop();
         }
     };
-    std::thread::scope(|scope| {
+    let nanos = std::thread::scope(|scope| {
         scope.spawn(|| {
             for trip in 1..=TRIPS {
                 wait(&there, trip);
@@ -321,7 +326,8 @@ fn round_trip_ns() -> f64 {
             wait(&back, trip);
         }
         start.elapsed().as_secs_f64() * 1e9 / f64::from(TRIPS)
-    })
+    });
+    Some(nanos)
 }
 
 /// A number on cache lines of its own.
@@ -373,7 +379,8 @@ pub(super) fn text(costs: &Costs) -> String {
         "after",
     ]);
     for round in &threads.rounds {
-        let [before, after] = round.round_trips_ns.map(|nanos| format!("{nanos:.0}"));
+        let trips = round.round_trips_ns.map(|trips| trips.map(|nanos| format!("{nanos:.0}")));
+        let [before, after] = trips.unwrap_or_default();
         rounds.row([
             format!("{:.2}", round.seconds_one),
             format!("{:.2}", round.seconds_two),

@@ -1,14 +1,14 @@
 //! The collective exchange of threads: words, mail and lines in memory that all of them share.
 //!
 //! At an exchange every part publishes a row of words; when all have done so, everybody reads everybody's row.
-//! Who waits for a part looks at its row, too, so that one cache line tells that a part is done and what it has
-//! to say. Rows are kept twice and used in turn, so that a part that
-//! publishes for the next exchange already does not overwrite what a slower one still reads: nobody can
-//! be two exchanges ahead. Mail may also be sent and received between two exchanges; what was sent before one
-//! can be received after it by every part.
+//! Whoever waits for a part looks at its row, too, so that the same cache line tells that a part is done and, among
+//! few parts, what matters most of its words. Rows are kept twice and used in turn, so that a part that publishes for
+//! the next exchange already does not overwrite what a slower one still reads: nobody can be two exchanges ahead. Mail
+//! may also be sent and received between two exchanges; what was sent before one can be received after it by every
+//! part.
 //!
-//! This module knows neither events nor reports, only words and values that move from part to part. It
-//! never calls anything else of the crate but the barrier, so that the model check can compile both by themselves.
+//! This module knows neither events nor reports, only words and values that move from part to part. It calls nothing
+//! else of the crate, so that the model check can compile it and the crew by themselves.
 //!
 //! Cost: a store for each word, a load for each word that is read. Between cores that share no cache a line takes
 //! 0.25 µs, so that what counts are lines that are waited for one after the other: the row, the end of the ring,
@@ -16,7 +16,7 @@
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::barrier::Arrivals;
+use super::crew::Arrivals;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// Words in one [`Lines`] of the cache.
@@ -97,7 +97,7 @@ impl<T, N> SharedMemory<T, N> {
         }
     }
 
-    /// The memory as `part` sees it. Every part must have one endpoint and use it on one thread.
+    /// The memory as `part` sees it. Every part must have one endpoint and use it on one thread at a time.
     pub(crate) fn endpoint(&self, part: usize) -> Endpoint<'_, T, N> {
         let ends = std::mem::take(&mut *self.ends[part].lock().expect(NEVER_POISONED));
         assert_eq!(ends.to.len(), self.parts, "a part has one endpoint");
@@ -191,7 +191,13 @@ impl<T, N> Endpoint<'_, T, N> {
                 append(&mut list, batch);
                 drop(list);
                 batch.drain(..).for_each(&mut each);
-            } else if let Ok(mail) = ring.read_chunk(ring.slots()) {
+                continue;
+            }
+            // Taking nothing would still be written down.
+            let sent = ring.slots();
+            if sent > 0
+                && let Ok(mail) = ring.read_chunk(sent)
+            {
                 mail.into_iter().for_each(&mut each);
             }
         }
@@ -223,19 +229,19 @@ impl<T, N> SharedMemory<T, N> {
 /// The first exchange is before the first window. A part has arrived in the window after that when it has
 /// published for the second.
 impl<T, N> Arrivals for &SharedMemory<T, N> {
-    fn generation(&self) -> u64 {
+    fn windows(&self) -> u64 {
         let exchanges = |part| [0, 1].map(|exchange| self.row(part, exchange).exchange());
         let last = (0..self.parts).map(|part| exchanges(part).into_iter().max().unwrap_or(0));
         last.min().unwrap_or(0).saturating_sub(1)
     }
 
-    fn has_arrived(&self, part: usize, generation: u64) -> bool {
-        let exchange = generation + 2;
+    fn has_arrived(&self, part: usize, window: u64) -> bool {
+        let exchange = window + 2;
         self.row(part, exchange).exchange() >= exchange
     }
 
-    fn all_have_arrived(&self, generation: u64) -> bool {
-        (0..self.parts).all(|part| self.has_arrived(part, generation))
+    fn all_have_arrived(&self, window: u64) -> bool {
+        (0..self.parts).all(|part| self.has_arrived(part, window))
     }
 }
 
@@ -260,7 +266,7 @@ struct Way<T> {
     has_list: bool,
 }
 
-/// A ring from each part to each other one, by whose they are.
+/// A ring from each part to each other one; their ends, grouped by owner.
 fn rings<T>(parts: usize) -> Vec<Ends<T>> {
     let mut ends: Vec<Ends<T>> = (0..parts).map(|_| Ends::default()).collect();
     for (from, to) in (0..parts).flat_map(|from| (0..parts).map(move |to| (from, to))) {
