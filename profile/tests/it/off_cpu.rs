@@ -74,7 +74,7 @@ fn functions_have_the_time_off_the_cpu_that_the_program_waited_in_them() {
     assert_eq!(own, lines.collect());
     let in_time = FlameOptions { shape: Shape::InTime, ..options.clone() };
     let fewer = FlameOptions { samples_max: counts.rows - 1, ..options };
-    let mut refused = |options| flame(&recorded.open(), &mut Symbols::of_this_host(), options);
+    let refused = |options| flame(&recorded.open(), &mut Symbols::of_this_host(), options);
     assert!(matches!(refused(&in_time), Err(FlameError::NoOrder)));
     assert!(matches!(refused(&fewer), Err(FlameError::TooMany { .. })));
     // The samples are those of the CPU alone.
