@@ -322,10 +322,7 @@ impl<'a> Met<'a> {
                 if samples > 0 && !seconds.has(seen) {
                     self.samples += samples;
                     span = wider(span, seen.time);
-                    let group = group_of(reading, seen, self.options.grouped);
-                    let group = group.map_or(0, |group| self.groups.number(&group));
-                    let stack = self.stacks.number_of(reading, seen);
-                    self.counts.entry((group, stack)).or_default()[side] += samples;
+                    self.count(reading, seen, side, samples);
                 }
             })?;
         }
@@ -346,10 +343,7 @@ impl<'a> Met<'a> {
             if self.samples > self.options.samples_max {
                 return;
             }
-            let group = group_of(reading, seen, self.options.grouped);
-            let group = group.map_or(0, |group| self.groups.number(&group));
-            let stack = self.stacks.number_of(reading, seen);
-            self.counts.entry((group, stack)).or_default()[side] += of.ns;
+            self.count(reading, seen, side, of.ns);
             ns += of.ns;
             sums.add(&of);
             span = wider(span, seen.time);
@@ -359,6 +353,14 @@ impl<'a> Met<'a> {
             return Err(FlameError::TooMany { limit });
         }
         Ok((ns, sums, span))
+    }
+
+    /// Counts so many samples, or ns, where a sample stands.
+    fn count(&mut self, reading: &mut Reading<'_>, seen: &Seen<'_>, side: usize, amount: u64) {
+        let group = group_of(reading, seen, self.options.grouped);
+        let group = group.map_or(0, |group| self.groups.number(&group));
+        let stack = self.stacks.number_of(reading, seen);
+        self.counts.entry((group, stack)).or_default()[side] += amount;
     }
 
     /// Samples whose own address has no name, of all sides.
