@@ -17,7 +17,7 @@ use crate::kernel::KERNEL;
 use crate::reading::alike::{Apart, Passed};
 use crate::reading::stacks::{Callers, Numbered, Stacks, index};
 use crate::reading::{Alike, Name, Reading, Seen};
-use crate::report::{Ends, Loss, OffCpuSums, losses, walls, wider};
+use crate::report::{Loss, OffCpuSums, losses, walls, wider};
 use crate::symbols::{Symbols, Unnamed};
 use crate::wanted::Wanted;
 
@@ -228,18 +228,10 @@ pub fn flame(
     let mut met = Met::new(options);
     let mut read = Vec::new();
     for (side, wanted) in sides.into_iter().enumerate() {
-        let (samples, summed_up, off_cpu, span) = match options.of {
-            Counted::Samples => {
-                let (samples, summed_up, span) = met.read(&mut reading, wanted, side)?;
-                (samples, summed_up, None, span)
-            }
-            Counted::OffCpu => {
-                let (ns, sums, span) = met.read_off_cpu(&mut reading, wanted, side)?;
-                (ns, 0, Some(sums), span)
-            }
-        };
-        let losses = losses(&mut reading, wanted)?;
-        read.push(Side { samples, summed_up, off_cpu, span: span.map(walls), losses });
+        read.push(match options.of {
+            Counted::Samples => met.read(&mut reading, (wanted, side))?,
+            Counted::OffCpu => met.read_off_cpu(&mut reading, (wanted, side))?,
+        });
     }
     reading.look_up(met.stacks.places().iter())?;
     let unnamed = met.unnamed(&reading);
@@ -254,6 +246,9 @@ pub fn flame(
     let frames = frames.collect();
     Ok(Flame { sides: read, frames, nodes, left_out, unnamed, problems: reading.problems })
 }
+
+/// What is wanted of one side, and which of both it is.
+type Part<'a> = (&'a Wanted, usize);
 
 /// What samples have in common: the number of their group, and that of their stack.
 type Same = (u32, u32);
@@ -282,13 +277,9 @@ impl<'a> Met<'a> {
         }
     }
 
-    /// Reads the samples of a side: how many, how many of them as sums, and when they were taken.
-    fn read(
-        &mut self,
-        reading: &mut Reading<'_>,
-        wanted: &Wanted,
-        side: usize,
-    ) -> Result<(u64, u64, Option<Ends>), FlameError> {
+    /// Reads the samples of a side.
+    fn read(&mut self, reading: &mut Reading<'_>, of: Part<'_>) -> Result<Side, FlameError> {
+        let (wanted, side) = of;
         let before = self.samples;
         let limit = self.options.samples_max;
         let left = limit.saturating_sub(before);
@@ -326,33 +317,35 @@ impl<'a> Met<'a> {
                 }
             })?;
         }
-        let all = self.samples - before;
-        Ok((all, all - sampled, span))
+        let samples = self.samples - before;
+        let summed_up = samples - sampled;
+        let losses = losses(reading, wanted)?;
+        Ok(Side { samples, summed_up, off_cpu: None, span: span.map(walls), losses })
     }
 
-    /// Reads the time off the CPU of a side: how many ns, more about them, and when.
+    /// Reads the time off the CPU of a side.
     fn read_off_cpu(
         &mut self,
         reading: &mut Reading<'_>,
-        wanted: &Wanted,
-        side: usize,
-    ) -> Result<(u64, OffCpuSums, Option<Ends>), FlameError> {
-        let (mut ns, mut sums, mut span) = (0, OffCpuSums::default(), None);
+        of: Part<'_>,
+    ) -> Result<Side, FlameError> {
+        let ((wanted, side), limit) = (of, self.options.samples_max);
+        let (mut samples, mut sums, mut span) = (0, OffCpuSums::default(), None);
         reading.off_cpu(wanted, |reading, seen, of| {
             self.samples += 1;
-            if self.samples > self.options.samples_max {
+            if self.samples > limit {
                 return;
             }
             self.count(reading, seen, side, of.ns);
-            ns += of.ns;
+            samples += of.ns;
             sums.add(&of);
             span = wider(span, seen.time);
         })?;
-        let limit = self.options.samples_max;
         if self.samples > limit {
             return Err(FlameError::TooMany { limit });
         }
-        Ok((ns, sums, span))
+        let losses = losses(reading, wanted)?;
+        Ok(Side { samples, summed_up: 0, off_cpu: Some(sums), span: span.map(walls), losses })
     }
 
     /// Counts so many samples, or ns, where a sample stands.
