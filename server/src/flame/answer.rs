@@ -128,7 +128,9 @@ pub(crate) fn tree(
             let what = if in_time { ", in their order in time" } else { "" };
             ApiError::bad(format!("{error}{what}: ask for less time or fewer hosts"), "from")
         }
-        NoFlame::Flame(FlameError::NoOrder) => ApiError::bad(error.to_string(), "order"),
+        NoFlame::Flame(FlameError::NoOrder) => {
+            ApiError::bad(format!("{error}: leave `order` out"), "order")
+        }
         NoFlame::Thread(_) | NoFlame::Ended => ApiError::internal(&error),
     })?;
     Ok(body(flame, of, &asked))
