@@ -7,7 +7,8 @@
 //!
 //! What is shared is shared by all, so that no part of it could run ahead of another: this is a
 //! calculation on one thread, like mean value analysis, and no model of LPs. Events are ordered by time
-//! and by when they were made; the result depends on nothing else.
+//! and by when they were made, but for actors that go on because they have looked what has come: these are after all
+//! else of their instant. The result depends on nothing else.
 
 mod connections;
 mod mail;
@@ -108,13 +109,28 @@ enum Event {
     Arrived(usize),
 }
 
+/// An event, and when it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: u64,
+    /// Whether it is after all else of that instant.
+    is_last: bool,
+    /// How many events were made before it.
+    made: u64,
+    event: Event,
+    /// Whose library has to look before it happens.
+    looks: Option<usize>,
+}
+
 /// What is said about a set of streams that has not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Word {
     set: usize,
     /// Whether its receiver says it.
     back: bool,
-    /// What happens when it arrives.
+    /// Whose library hears it.
+    to: usize,
+    /// What happens then.
     event: Event,
 }
 
@@ -159,7 +175,7 @@ struct Run<'a, A> {
     options: FlowOptions,
     actors: Vec<A>,
     states: Vec<State>,
-    queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    queue: BinaryHeap<Reverse<Due>>,
     made: u64,
     now: u64,
     streams: Streams<'a>,
@@ -202,10 +218,15 @@ pub fn run<A: Actor>(
 impl<A: Actor> Run<'_, A> {
     fn drain(&mut self) {
         loop {
-            let event_at = self.queue.peek().map(|Reverse((at, ..))| *at);
+            let event_at = self.queue.peek().map(|Reverse(due)| due.at);
             if event_at == Some(self.now) {
-                let Some(Reverse((_, _, event))) = self.queue.pop() else { return };
-                self.handle(event);
+                let Some(Reverse(due)) = self.queue.pop() else { return };
+                let look = due.looks.map_or(self.now, |actor| self.looks_at(actor));
+                if look == self.now {
+                    self.handle(due.event);
+                } else {
+                    self.plan(Due { at: look, ..due });
+                }
                 continue;
             }
             // All that happens now has happened.
@@ -225,8 +246,18 @@ impl<A: Actor> Run<'_, A> {
     }
 
     fn at(&mut self, at: u64, event: Event) {
+        self.plan(Due { at, is_last: false, made: 0, event, looks: None });
+    }
+
+    fn plan(&mut self, due: Due) {
         self.made += 1;
-        self.queue.push(Reverse((at, self.made, event)));
+        self.queue.push(Reverse(Due { made: self.made, ..due }));
+    }
+
+    /// When an actor looks next at what has come.
+    fn looks_at(&self, actor: usize) -> u64 {
+        let rank = u64::try_from(actor).expect("a place fits in 64 bits");
+        self.options.messaging.looks_at(rank, self.states[actor].begun, self.now)
     }
 
     fn handle(&mut self, event: Event) {
@@ -258,9 +289,10 @@ impl<A: Actor> Run<'_, A> {
 
     fn set_out(&mut self, handed: Handed<Word>) {
         match handed {
-            Handed::Word(Word { set, back, event }) => {
+            Handed::Word(Word { set, back, to, event }) => {
                 let wait = self.options.messaging.latency + self.streams.queued(set, back);
-                self.at(self.now + wait.get(), event);
+                let at = self.now + wait.get();
+                self.plan(Due { at, is_last: false, made: 0, event, looks: Some(to) });
             }
             Handed::Data(set) => {
                 if self.streams.begin(set, self.now) {
@@ -279,13 +311,13 @@ impl<A: Actor> Run<'_, A> {
         };
         if let Some(Wait { since, what, .. }) = state.waits.filter(over) {
             state.waits = None;
-            let rank = u64::try_from(actor).expect("a place fits in 64 bits");
-            let late = self.options.messaging.goes_on_after(rank, state.begun).get();
-            self.spend(what, self.now + late - since);
-            if late == 0 {
+            let at = self.looks_at(actor);
+            self.spend(what, at - since);
+            if at == self.now {
                 self.drive(actor);
             } else {
-                self.at(self.now + late, Event::Computed(actor));
+                let event = Event::Computed(actor);
+                self.plan(Due { at, is_last: true, made: 0, event, looks: None });
             }
         }
     }
@@ -383,7 +415,7 @@ impl<A: Actor> Run<'_, A> {
         self.open(begun);
         let announced = Announced { set, from: begun, by_network };
         let message = self.mail.sent(from, to, tag, Some(announced));
-        let word = Word { set, back: false, event: Event::Arrived(message) };
+        let word = Word { set, back: false, to, event: Event::Arrived(message) };
         self.hand(by, Handed::Word(word));
     }
 
@@ -401,9 +433,10 @@ impl<A: Actor> Run<'_, A> {
     fn ask(&mut self, Announced { set, from, by_network }: Announced, to: Begun) {
         let pair = (from.actor, to.actor);
         let by = by_network.then_some(pair);
+        let sender = from.actor;
         self.purposes.insert(set, Purpose::Rendezvous { from, to, by });
         let by_back = by.map(|(from, to)| (to, from));
-        let word = Word { set, back: true, event: Event::Begin(set) };
+        let word = Word { set, back: true, to: sender, event: Event::Begin(set) };
         self.hand(by_back, Handed::Word(word));
     }
 

@@ -131,7 +131,8 @@ pub struct Messaging {
     pub look_again: LookAgain,
 }
 
-/// A rank that waits looks again from time to time, and goes on so much later than it could.
+/// A rank that waits looks from time to time what has come. What its library does happens at these looks: it asks for
+/// a message that has announced itself, sends one that was asked for, and lets the rank go on, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookAgain {
     /// From one look to the next; no time at all for who goes on at once.
@@ -146,13 +147,16 @@ impl LookAgain {
 }
 
 impl Messaging {
-    /// How much later a rank goes on that has begun so many messages: drawn, so that no two ranks are at the same instant
-    /// because nothing told them apart.
-    pub(super) fn goes_on_after(&self, rank: u64, begun: u64) -> Nanos {
+    /// When a rank that has begun so many messages looks next, at `now` or later. When its looks are is drawn anew
+    /// whenever it has begun others, so that no two ranks are at the same instant because nothing told them apart.
+    pub(super) fn looks_at(&self, rank: u64, begun: u64, now: u64) -> u64 {
         let LookAgain { every, seed } = self.look_again;
         match every.get() {
-            0 => Nanos::ZERO,
-            most => Nanos::new(below(draw(stream_key(seed, rank), begun), most)),
+            0 => now,
+            every => {
+                let phase = below(draw(stream_key(seed, rank), begun), every);
+                now + (phase + every - now % every) % every
+            }
         }
     }
 }

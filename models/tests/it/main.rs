@@ -2,6 +2,7 @@
 
 mod chord;
 mod hpl;
+mod looks;
 mod metadata;
 mod metadata_rates;
 mod packet;

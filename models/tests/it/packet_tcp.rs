@@ -1,7 +1,8 @@
 //! TCP of the packet method against closed forms.
 
+use meikyo_models::prediction::npb::cg_exchange;
 use meikyo_models::prediction::packet::{self, Control, PacketOptions, PacketRun, Stack, Tcp};
-use meikyo_models::prediction::{Messaging, Network, Op, RankProgram, Script};
+use meikyo_models::prediction::{LookAgain, Messaging, Network, Op, RankProgram, Script, Steps};
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
@@ -161,6 +162,34 @@ fn nothing_is_sent_again_while_a_round_trip_grows_to_seconds() {
         // What waits in a switch alone is a second of its cable and more.
         assert!(run.queued_max > Bytes::new(500_000), "{run:?}");
     }
+}
+
+#[test]
+fn nothing_is_probed_for_that_still_waits_at_its_card() {
+    // Parts of sums of CG in small messages over slow cables: the last segments of some wait at their cards behind those of
+    // others for longer than it takes until a segment is probed for.
+    const RANKS: u32 = 8;
+    let bytes = 16_384;
+    let network = network_at("complete 4", 2, false, BitsPerSecond::new(4_000_000));
+    let script = |rank| {
+        let mut steps = Steps::of(rank);
+        cg_exchange(RANKS, bytes, &mut steps);
+        let mut script = Script::default();
+        script.repeat(1, steps.finish());
+        script
+    };
+    let program = RankProgram::new((0..RANKS).map(script).collect());
+    let tcp = Tcp { window: Bytes::new(65_536), ..NEW };
+    let sends_nothing_again = |seed: &u64| {
+        let look_again = LookAgain { every: Nanos::from_millis(2), seed: *seed };
+        let messaging = Messaging { look_again, ..DROPPING.messaging };
+        let port_buffer = Bytes::new(327_680);
+        let options = PacketOptions { messaging, shaped: true, port_buffer, ..with(DROPPING, tcp) };
+        let run = packet::run(&network, &program, &placement(&network), options).expect("it ends");
+        carried(&run).is_multiple_of(bytes)
+    };
+    // What waits in the queue of a switch its sender does not know of.
+    assert!((0..8).filter(sends_nothing_again).count() >= 5);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Pattern {
     /// so that chance decides who comes first.
     pub(super) fn races(self) -> usize {
         match self {
-            Self::Cg => 7,
+            Self::Cg => 15,
             Self::AllToAll => 3,
             _ => 1,
         }

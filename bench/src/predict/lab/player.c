@@ -9,7 +9,8 @@
  *   w                 waits for all              f N               waits for the message that was begun as the Nth
  *   c NANOSECONDS     computes
  *
- * Who waits looks again after a pause: all ranks share the processors of one machine. */
+ * Who waits looks again after a pause of LOOK_AGAIN_NS, which whoever compiles this says: all ranks share the
+ * processors of one machine. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <mpi.h>
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 64, PAUSE_NS = 200000, LOOK_NS = 2000000 };
+enum { SLOTS = 64, LOOK_FOR_RUN_NS = 2000000 };
 
 static int rank, ranks, control;
 static const char *directory;
@@ -60,7 +61,7 @@ static void await(int count, MPI_Request *requests) {
     for (int done = 0;;) {
         MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
         if (done) return;
-        rest(PAUSE_NS);
+        rest(LOOK_AGAIN_NS);
     }
 }
 
@@ -172,7 +173,7 @@ int main(int argc, char **argv) {
             run(due, get(8));
             last = due;
         } else {
-            rest(LOOK_NS);
+            rest(LOOK_FOR_RUN_NS);
         }
     }
     MPI_Finalize();

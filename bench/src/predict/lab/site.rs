@@ -99,8 +99,9 @@ pub(super) fn lacking() -> Option<Failure> {
 }
 
 /// Compiles the program that plays, for all sites.
-pub(super) fn build(directory: &Path) -> Result<PathBuf, Failure> {
-    compile(directory, "player", PLAYER, &[])
+pub(super) fn build(directory: &Path, look_again: Nanos) -> Result<PathBuf, Failure> {
+    let look_again = format!("-DLOOK_AGAIN_NS={}", look_again.get());
+    compile(directory, "player", PLAYER, &[&look_again])
 }
 
 /// Compiles a program for Open MPI, or a library.

@@ -10,7 +10,7 @@ use super::agenda::Agenda;
 use super::connection::End;
 use super::known::{FOLLOW_MIN, PAYLOAD, Shared, come, frames};
 use super::port::Port;
-use super::signal::{Frame, Kind, Name, Signal};
+use super::signal::{Frame, Kind, Name, Signal, TURN_OF_GOING_ON};
 use crate::prediction::flow::Waiting;
 use crate::prediction::network::{LaneEnd, LanePlace};
 use crate::prediction::ranks::{Op, number, rank};
@@ -521,8 +521,17 @@ impl Host {
         }
     }
 
-    /// The library has a message, or hears of one.
+    /// The library has a message, or hears of one once its rank looks.
     fn told(&mut self, name: Name, kind: Kind, context: &mut impl Context<Signal>) {
+        let hears = match kind {
+            Kind::Announcement => Some(name.to),
+            Kind::Request => Some(name.from),
+            _ => None,
+        };
+        let wait = hears.map_or(Nanos::ZERO, |rank| self.next_look(self.place(rank), context));
+        if wait > Nanos::ZERO {
+            return context.send(context.me(), wait, Signal::Told { name, kind });
+        }
         match kind {
             Kind::Request => {
                 if let Some(Offered { bytes, begun }) = self.offered.remove(context, &name) {
@@ -559,7 +568,8 @@ impl Host {
         if !over || own.waits_for.get() == 0 {
             return;
         }
-        let late = self.shared.options.messaging.goes_on_after(rank.into(), own.begun.get());
+        let late = self.next_look(at, context);
+        let own = &mut self.ranks[at];
         let waited = context.now().as_nanos() + late.get() - own.waits_since.get();
         let what = usize::try_from(own.waits_for.get() - 1).expect("it was a place");
         own.spend(what, waited, context);
@@ -567,8 +577,16 @@ impl Host {
         if late == Nanos::ZERO {
             self.drive(at, context);
         } else {
-            context.send(context.me(), late, Signal::Computed { rank });
+            let signal = Signal::Computed { rank };
+            context.send_with_priority(context.me(), late, TURN_OF_GOING_ON, signal);
         }
+    }
+
+    /// How long it is until the rank at a place looks next.
+    fn next_look(&self, at: usize, context: &impl Context<Signal>) -> Nanos {
+        let (own, now) = (&self.ranks[at], context.now().as_nanos());
+        let messaging = self.shared.options.messaging;
+        Nanos::new(messaging.looks_at(own.number.into(), own.begun.get(), now) - now)
     }
 }
 

@@ -130,9 +130,10 @@ pub(super) enum Signal {
 }
 
 /// Of what happens to a device at one instant, frames count first, in the order of their inputs, whoever told
-/// of them first; then pause frames, then what leaves.
+/// of them first; then pause frames, then what leaves, and at last the ranks go on that have looked at what has come.
 pub(super) const TURN_OF_PAUSE: u32 = 1 << 16;
 pub(super) const TURN_OF_LEAVING: u32 = 1 << 17;
+pub(super) const TURN_OF_GOING_ON: u32 = 1 << 18;
 
 /// With the kernel's own 32 bytes, an event of frames is a line of the cache.
 const _: () = assert!(size_of::<Signal>() <= 32);

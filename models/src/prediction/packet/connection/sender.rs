@@ -390,9 +390,15 @@ impl Sender {
         if self.probe.get() {
             self.probe.set(context, false);
             if !self.flight.is_empty() {
-                let last = self.next_segment() - 1;
                 let new = self.new_segment(shared, context);
-                return Some(new.unwrap_or_else(|| self.sent_again(last, context)));
+                if new.is_some() {
+                    return new;
+                }
+                // Linux sends nothing again that still waits at the card (`skb_still_in_host_queue`).
+                if self.at_card.get() == 0 {
+                    let last = self.next_segment() - 1;
+                    return Some(self.sent_again(last, context));
+                }
             }
         }
         let room = f64::from(self.under_way()) < self.window.segments();
