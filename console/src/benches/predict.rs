@@ -9,7 +9,7 @@ pub struct PredictBenchArgs {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub seeds: u16,
     /// Run real Open MPI on 8 hosts behind switches, in namespaces of this machine with cables of 4 Mbit/s, and
-    /// predict the same; as root, some minutes, or half a minute for `short`
+    /// predict the same; as root, half an hour, or half a minute for `short`
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "full", conflicts_with = "seeds")]
     pub lab: Option<LabExtent>,
     /// Only predict the runs of HPL, by streams, and tell what all of them take
