@@ -61,7 +61,7 @@ const SHORT: u64 = 16 * KB;
 const BRIEF: u64 = 64 * KB;
 const MIDDLE: u64 = 256 * KB;
 const LONG: u64 = 1024 * KB;
-/// What takes no time is measured so often.
+/// How often what is short is measured.
 const ROUNDS_OF_SHORT: usize = 9;
 /// With so many seeds exchanges are predicted in which chance decides who comes first.
 const SEEDS_OF_RACES: u64 = 15;

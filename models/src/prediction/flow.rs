@@ -7,8 +7,8 @@
 //!
 //! What is shared is shared by all, so that no part of it could run ahead of another: this is a
 //! calculation on one thread, like mean value analysis, and no model of LPs. Events are ordered by time
-//! and by when they were made, but for actors that go on because they have looked what has come: these are after all
-//! else of their instant. The result depends on nothing else.
+//! and by when they were made, but for actors that waited for their look and go on: these are after all else of their
+//! instant. The result depends on nothing else.
 
 mod connections;
 mod mail;

@@ -131,8 +131,9 @@ pub struct Messaging {
     pub look_again: LookAgain,
 }
 
-/// A rank that waits looks from time to time what has come. What its library does happens at these looks: it asks for
-/// a message that has announced itself, sends one that was asked for, and lets the rank go on, in this order.
+/// A rank looks from time to time at what has come. What its library does happens at these looks: it asks for a message that
+/// has announced itself, sends one that was asked for, and lets a rank that waits go on, in this order. Ranks that compute
+/// look, too, where a library of one thread would not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookAgain {
     /// From one look to the next; no time at all for who goes on at once.

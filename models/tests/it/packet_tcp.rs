@@ -188,7 +188,8 @@ fn nothing_is_probed_for_that_still_waits_at_its_card() {
         let run = packet::run(&network, &program, &placement(&network), options).expect("it ends");
         carried(&run).is_multiple_of(bytes)
     };
-    // What waits in the queue of a switch its sender does not know of.
+    // A sender does not know what waits in the queue of a switch, so that it sends something again with a few of the seeds;
+    // without the look at its card it does with all of them.
     assert!((0..8).filter(sends_nothing_again).count() >= 5);
 }
 

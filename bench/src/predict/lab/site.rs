@@ -98,7 +98,7 @@ pub(super) fn lacking() -> Option<Failure> {
     Some(Failure::new(format!("there is no `{missing}` here")).hint(INSTALL))
 }
 
-/// Compiles the program that plays, for all sites; its ranks look as often as that.
+/// Compiles the program that plays, for all sites; its ranks look every `look_again`.
 pub(super) fn build(directory: &Path, look_again: Nanos) -> Result<PathBuf, Failure> {
     let look_again = format!("-DLOOK_AGAIN_NS={}", look_again.get());
     compile(directory, "player", PLAYER, &[&look_again])

@@ -528,7 +528,7 @@ impl Host {
             Kind::Request => Some(name.from),
             _ => None,
         };
-        let wait = hears.map_or(Nanos::ZERO, |rank| self.next_look(self.place(rank), context));
+        let wait = hears.map_or(Nanos::ZERO, |rank| self.next_look(rank, context));
         if wait > Nanos::ZERO {
             return context.send(context.me(), wait, Signal::Told { name, kind });
         }
@@ -568,7 +568,7 @@ impl Host {
         if !over || own.waits_for.get() == 0 {
             return;
         }
-        let late = self.next_look(at, context);
+        let late = self.next_look(rank, context);
         let own = &mut self.ranks[at];
         let waited = context.now().as_nanos() + late.get() - own.waits_since.get();
         let what = usize::try_from(own.waits_for.get() - 1).expect("it was a place");
@@ -582,11 +582,14 @@ impl Host {
         }
     }
 
-    /// How long it is until the rank at a place looks next.
-    fn next_look(&self, at: usize, context: &impl Context<Signal>) -> Nanos {
-        let (own, now) = (&self.ranks[at], context.now().as_nanos());
-        let messaging = self.shared.options.messaging;
-        Nanos::new(messaging.looks_at(own.number.into(), own.begun.get(), now) - now)
+    /// How long it is until a rank looks next.
+    fn next_look(&self, rank: u32, context: &impl Context<Signal>) -> Nanos {
+        let messaging = &self.shared.options.messaging;
+        if messaging.look_again.every == Nanos::ZERO {
+            return Nanos::ZERO;
+        }
+        let (own, now) = (&self.ranks[self.place(rank)], context.now().as_nanos());
+        Nanos::new(messaging.looks_at(rank.into(), own.begun.get(), now) - now)
     }
 }
 

@@ -130,7 +130,7 @@ pub(super) enum Signal {
 }
 
 /// Of what happens to a device at one instant, frames count first, in the order of their inputs, whoever told
-/// of them first; then pause frames, then what leaves, and at last the ranks go on that have looked at what has come.
+/// of them first; then pause frames, then what leaves, and at last ranks go on that waited for their look.
 pub(super) const TURN_OF_PAUSE: u32 = 1 << 16;
 pub(super) const TURN_OF_LEAVING: u32 = 1 << 17;
 pub(super) const TURN_OF_GOING_ON: u32 = 1 << 18;
