@@ -256,7 +256,7 @@ fn network(case: Case, payload_share: f64) -> Result<Network, Failure> {
 }
 
 /// One message on one switch, long and short: what is left for data follows from the difference, and what passes without
-/// data from the rest.
+/// data from the rest, less what its receiver waits for its look.
 fn calibrate(player: &Path) -> Result<(Fitted, Vec<Row>), Failure> {
     progress("one switch, to fit two numbers");
     let unfitted = network(ONE_SWITCH, 1.0)?;

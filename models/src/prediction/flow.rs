@@ -122,6 +122,12 @@ struct Due {
     looks: Option<usize>,
 }
 
+impl Due {
+    fn new(at: u64, event: Event) -> Self {
+        Self { at, is_last: false, made: 0, event, looks: None }
+    }
+}
+
 /// What is said about a set of streams that has not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Word {
@@ -246,7 +252,7 @@ impl<A: Actor> Run<'_, A> {
     }
 
     fn at(&mut self, at: u64, event: Event) {
-        self.plan(Due { at, is_last: false, made: 0, event, looks: None });
+        self.plan(Due::new(at, event));
     }
 
     fn plan(&mut self, due: Due) {
@@ -292,7 +298,7 @@ impl<A: Actor> Run<'_, A> {
             Handed::Word(Word { set, back, to, event }) => {
                 let wait = self.options.messaging.latency + self.streams.queued(set, back);
                 let at = self.now + wait.get();
-                self.plan(Due { at, is_last: false, made: 0, event, looks: Some(to) });
+                self.plan(Due { looks: Some(to), ..Due::new(at, event) });
             }
             Handed::Data(set) => {
                 if self.streams.begin(set, self.now) {
@@ -316,8 +322,7 @@ impl<A: Actor> Run<'_, A> {
             if at == self.now {
                 self.drive(actor);
             } else {
-                let event = Event::Computed(actor);
-                self.plan(Due { at, is_last: true, made: 0, event, looks: None });
+                self.plan(Due { is_last: true, ..Due::new(at, Event::Computed(actor)) });
             }
         }
     }
