@@ -214,7 +214,7 @@ fn sampled(
     let before = own_usage()?.cpu;
     held.release()?;
     while held.ended()?.is_none() {
-        if recorder.wait(Nanos::SECOND) {
+        if recorder.wait(Nanos::SECOND, &[]) {
             recorder.turn(&mut sink)?;
         }
     }

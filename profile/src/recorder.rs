@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use meikyo_recording::{PackError, PackedRows};
+use meikyo_sockets::PollFd;
 use meikyo_units::Nanos;
 
 use crate::analysis::Summary;
@@ -309,11 +310,12 @@ impl Recorder {
         Nanos::new(clock::monotonic())
     }
 
-    /// Waits for a part of the span to the next turn, or until a signal comes; whether a turn is due, or one that
-    /// only drains.
-    pub fn wait(&mut self, part: Nanos) -> bool {
+    /// Waits for a part of the span to the next turn, or until a signal comes or something `beside`; whether a turn
+    /// is due, or one that only drains.
+    pub fn wait(&mut self, part: Nanos, beside: &[PollFd<'_>]) -> bool {
         let now = clock::monotonic();
-        let must_drain = self.sampler.wait_until(self.next_turn.min(now + part.get()));
+        let until = self.next_turn.min(now + part.get());
+        let must_drain = self.sampler.wait_until(until, beside);
         must_drain || clock::monotonic() >= self.next_turn
     }
 

@@ -10,9 +10,8 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use meikyo_sockets::{PollFd, PollFlags, wait};
 use meikyo_units::Nanos;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
 use crate::clock;
 pub use crate::perf_event::Clock;
@@ -284,30 +283,30 @@ impl Sampler {
         longest.min(drain_every(self.options.period, self.ring, self.record_bytes()))
     }
 
-    /// Waits until the monotonic clock shows `until`, a signal comes, or a ring has to be drained; whether one has.
+    /// Waits until the monotonic clock shows `until`, a signal comes, or something `beside`, or a ring has to be
+    /// drained; whether one has.
     ///
     /// The kernel wakes for every half of a ring that it has written, wherever the last drain was. What is a
     /// quarter or less leaves room for that half, and waits.
-    pub(crate) fn wait_until(&mut self, until: u64) -> bool {
+    pub(crate) fn wait_until(&mut self, until: u64, beside: &[PollFd<'_>]) -> bool {
         let is_soon = drain_every(self.options.period, self.ring, self.record_bytes());
-        if !self.rings_wake || is_soon >= DRAIN_MAX {
+        let watches_rings = self.rings_wake && is_soon < DRAIN_MAX;
+        if !watches_rings && beside.is_empty() {
             clock::wait_until(until);
             return false;
         }
         let span = Nanos::new(until.saturating_sub(clock::monotonic()));
-        let timeout = Timespec {
-            tv_sec: i64::try_from(span.get() / 1_000_000_000).expect("waits are seconds"),
-            tv_nsec: i64::try_from(span.get() % 1_000_000_000).expect("it is below a billion"),
-        };
-        let telling = self.cpus.iter().filter_map(|of| of.telling.as_ref());
-        let mut fds: Vec<_> =
-            telling.map(|telling| PollFd::new(telling.file(), PollFlags::IN)).collect();
-        let waited = poll(&mut fds, Some(&timeout));
+        let mut fds = beside.to_vec();
+        if watches_rings {
+            let telling = self.cpus.iter().filter_map(|of| of.telling.as_ref());
+            fds.extend(telling.map(|telling| PollFd::new(telling.file(), PollFlags::IN)));
+        }
+        let waited = wait(&mut fds, Some(span));
+        if !watches_rings {
+            return false;
+        }
         let ends = |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR);
-        let goes_on = match waited {
-            Ok(_) => !fds.iter().any(ends),
-            Err(error) => error == Errno::INTR,
-        };
+        let goes_on = waited.is_ok() && !fds.iter().skip(beside.len()).any(ends);
         drop(fds);
         // What does not wait any more is drained as often as it may have to be.
         self.rings_wake = goes_on;

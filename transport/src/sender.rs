@@ -264,9 +264,6 @@ pub struct Sender<F> {
 /// How often what the spool accepted is forced to the disk: what a sender's power cut takes.
 const SYNC_EVERY: Nanos = Nanos::SECOND;
 
-/// So much earlier a shell that is awake anyway finds that there is nothing to force.
-const NOTHING_EARLY: Nanos = Nanos::from_millis(100);
-
 /// So much earlier the receiver's time is asked for beside a block.
 const PING_EARLY: Nanos = Nanos::from_millis(500);
 
@@ -707,8 +704,7 @@ impl<F: Files> Sender<F> {
     /// When nothing came from the receiver for too long: the session is at its end.
     pub fn tick(&mut self, now: Now) -> Result<(), SessionError> {
         self.begun.get_or_insert(now.wall);
-        let early = if self.spool.waits_for_time() { Nanos::ZERO } else { NOTHING_EARLY };
-        if now.monotonic + early >= self.sync_at {
+        if self.spool.waits_for_time() && now.monotonic >= self.sync_at {
             self.sync_at = now.monotonic + SYNC_EVERY;
             self.spool.sync();
             self.spool.read_again();
@@ -737,7 +733,11 @@ impl<F: Files> Sender<F> {
     /// When the shell is to ask again at the latest, if nothing else happens.
     pub fn next_wakeup(&self, now: Now) -> Nanos {
         let by_session = self.session.as_ref().map(|session| self.next_of_session(now, session));
-        by_session.unwrap_or(self.connect_at).min(self.sync_at).max(now.monotonic)
+        let mut next = by_session.unwrap_or(self.connect_at);
+        if self.spool.waits_for_time() {
+            next = next.min(self.sync_at);
+        }
+        next.max(now.monotonic)
     }
 
     fn next_of_session(&self, now: Now, session: &Session) -> Nanos {

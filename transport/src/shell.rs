@@ -1,15 +1,16 @@
-//! The sender's shell: one thread, one connection at a time, no runtime.
+//! The sender's shell: one connection at a time, no runtime, on the caller's thread or on its own.
 //!
-//! [`Uplink::offer`] hands a block to the thread by a bounded queue and never waits: whoever measures
-//! is not slowed by a line, a disk or a receiver. The thread sleeps in `poll` until there is
-//! something to do; connections are made by a thread of their own, so that blocks go to the spool
-//! meanwhile.
+//! A [`Driver`] is turned by the thread that has it. An [`Uplink`] has a thread for one: [`Uplink::offer`] hands a
+//! block to it by a bounded queue and never waits, so that whoever measures is not slowed by a line, a disk or a
+//! receiver. The thread sleeps in `poll` until there is something to do; connections are made by a thread of their
+//! own, so that blocks go to the spool meanwhile.
 
 mod connect;
+mod driver;
 mod forward;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,21 +21,18 @@ use std::time::Instant;
 
 use meikyo_recording::PackedRows;
 use meikyo_recording::devices::Device;
-use meikyo_units::{Nanos, WallTime, in_one_line};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use meikyo_units::Nanos;
 
 pub use connect::{ConnectError, Target, Upgraded, ask, vouched, web_socket, with_port};
-use connect::{Connecting, Line};
+pub use driver::Driver;
 pub use forward::{Forward, ForwardError, Handle, Panicked};
 
-use crate::limits::{ASKED_MAX, QUEUE_BLOCKS_MAX, UNWRITTEN_BYTES_MAX};
-use crate::now::Now;
-use crate::sender::{OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped};
-use crate::spool::Directory;
+use crate::limits::{ASKED_MAX, QUEUE_BLOCKS_MAX};
+use crate::sender::{OfferError, OpenSenderError, SenderOptions, SenderStatus, Skipped};
 use crate::wire::{Ask, Declared};
 
-/// Octets that are read at once.
-const READ_BYTES: usize = 16 << 10;
+/// How long the thread sleeps at most: whatever ends its sleep before is known to it.
+const SLEEP_MAX: Nanos = Nanos::from_secs(3_600);
 
 /// Why a sender cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -126,21 +124,14 @@ impl Uplink {
         options: SenderOptions,
         spool: Option<&Path>,
     ) -> Result<Self, StartError> {
-        let unusable = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| StartError::Spool { path, source }
-        };
-        let files = spool.map(|path| Directory::open(path).map_err(unusable(path))).transpose()?;
         let tables = |declared: &Declared| {
             let names = declared.tables.iter().map(|table| table.name.clone());
             (declared.stream.clone(), names.collect())
         };
         let declared = options.streams.iter().map(tables).collect();
-        let sender = Sender::open(options, files)?;
+        let driver = Driver::open(target, options, spool)?;
         let refused = |source| StartError::Thread { source };
-        let (woken, waker) = UnixStream::pair().map_err(refused)?;
-        woken.set_nonblocking(true).map_err(refused)?;
-        waker.set_nonblocking(true).map_err(refused)?;
+        let waker = driver.waker().map_err(refused)?;
         let (orders, waiting) = sync_channel(QUEUE_BLOCKS_MAX);
         let shared = Arc::new(Shared {
             status: Mutex::new(None),
@@ -151,22 +142,7 @@ impl Uplink {
             facts: Mutex::default(),
             declared,
         });
-        let mut uplink = Thread {
-            sender,
-            target,
-            waiting,
-            woken,
-            own_waker: waker.try_clone().map_err(refused)?,
-            shared: Arc::clone(&shared),
-            begun: monotonic(),
-            line: None,
-            is_readable: false,
-            connecting: None,
-            unwritten: Vec::new(),
-            written: 0,
-            accepted: 0,
-            trouble: None,
-        };
+        let mut uplink = Thread { driver, waiting, shared: Arc::clone(&shared) };
         uplink.publish();
         let thread = std::thread::Builder::new()
             .name("uplink".into())
@@ -310,64 +286,36 @@ fn monotonic() -> Instant {
 }
 
 struct Thread {
-    sender: Sender<Directory>,
-    target: Target,
+    driver: Driver,
     waiting: Receiver<Order>,
-    woken: UnixStream,
-    own_waker: UnixStream,
     shared: Arc<Shared>,
-    begun: Instant,
-    line: Option<Line>,
-    /// Whether the line may hold something to read.
-    is_readable: bool,
-    connecting: Option<Connecting>,
-    /// What the system has not taken yet.
-    unwritten: Vec<u8>,
-    written: u64,
-    accepted: u64,
-    trouble: Option<String>,
 }
 
 impl Thread {
-    fn now(&self) -> Now {
-        let passed = monotonic().duration_since(self.begun).as_nanos();
-        let passed = u64::try_from(passed).expect("584 years do not pass");
-        // The core's clock does not begin at zero, so that "two seconds ago" is an instant.
-        Now { monotonic: Nanos::from_secs(60) + Nanos::new(passed), wall: WallTime::now() }
-    }
-
-    fn run(&mut self) {
+    fn run(mut self) {
         loop {
             // What was acknowledged meanwhile makes room for what is handed over.
-            self.listen();
+            self.driver.listen();
             if !self.take_orders() {
                 return;
             }
             self.tell_devices();
-            let now = self.now();
-            if let Err(error) = self.sender.tick(now) {
-                self.close(&error.to_string());
-            }
-            self.connect();
-            self.converse();
+            self.driver.turn();
             self.publish();
-            self.sleep();
+            let is_heard = self.is_waited_for();
+            self.driver.sleep(SLEEP_MAX, is_heard);
         }
     }
 
     /// Takes what was handed over; whether anybody can still hand over anything.
     fn take_orders(&mut self) -> bool {
         loop {
-            let now = self.now();
             match self.waiting.try_recv() {
-                Ok(Order::Rows(stream, rows)) => match self.sender.offer(now, &stream, &rows) {
-                    Ok(_) => self.accepted += 1,
-                    // The receiver is told of it, and people by the status.
-                    Err(error) => self.trouble = Some(in_one_line(&error)),
-                },
+                // The receiver is told of one that is refused, and people by the status.
+                Ok(Order::Rows(stream, rows)) => drop(self.driver.offer(&stream, &rows)),
                 Ok(Order::Finish) => {
                     self.skip();
-                    self.sender.finish(now);
+                    self.driver.say_that_it_ends();
                 }
                 Err(TryRecvError::Empty) => {
                     self.skip();
@@ -385,121 +333,25 @@ impl Thread {
     fn skip(&mut self) {
         let skipped = std::mem::take(&mut *locked(&self.shared.skipped));
         for (stream, skipped) in skipped {
-            self.sender.skip(&stream, skipped);
+            self.driver.skip(&stream, skipped);
         }
     }
 
     fn tell_devices(&mut self) {
-        let devices = locked(&self.shared.facts).take();
-        if let Some(Err(error)) = devices.map(|devices| self.sender.tell_devices(devices)) {
-            self.trouble = Some(in_one_line(&error));
+        if let Some(devices) = locked(&self.shared.facts).take() {
+            self.driver.tell_devices(devices);
         }
     }
 
-    fn connect(&mut self) {
-        let now = self.now();
-        if let Some(connecting) = self.connecting.take_if(|connecting| connecting.is_done()) {
-            match connecting.outcome() {
-                Ok((line, first)) => {
-                    self.line = Some(line);
-                    self.is_readable = true;
-                    self.trouble = None;
-                    self.sender.connected(now);
-                    self.hear(&first);
-                }
-                Err(error) => {
-                    self.trouble = Some(error);
-                    self.sender.disconnected(now, chance());
-                }
-            }
-        }
-        if self.line.is_none() && self.connecting.is_none() && self.sender.wants_connection(now) {
-            match Connecting::begin(&self.target, &self.own_waker) {
-                Ok(connecting) => self.connecting = Some(connecting),
-                Err(error) => {
-                    self.trouble = Some(error.to_string());
-                    self.sender.disconnected(now, chance());
-                }
-            }
-        }
-    }
-
-    /// Reads what can be without waiting.
-    fn listen(&mut self) {
-        let mut octets = [0; READ_BYTES];
-        while self.is_readable {
-            let Some(line) = &mut self.line else { return };
-            match line.read(&mut octets) {
-                Ok(0) => return self.close("the receiver closed the connection"),
-                Ok(count) => {
-                    // What comes while this is heard wakes the thread.
-                    self.is_readable = count == octets.len() || line.holds_octets();
-                    self.hear(&octets[..count]);
-                }
-                Err(error) if is_later(&error) => self.is_readable = false,
-                Err(error) => return self.close(&error.to_string()),
-            }
-        }
-    }
-
-    /// Reads and writes what can be without waiting.
-    fn converse(&mut self) {
-        self.listen();
-        loop {
-            let now = self.now();
-            while self.unwritten.len() < UNWRITTEN_BYTES_MAX
-                && let Some(frame) = self.sender.poll_transmit(now)
-            {
-                self.unwritten.extend_from_slice(&frame);
-            }
-            let Some(line) = &mut self.line else { return };
-            let written = if self.unwritten.is_empty() {
-                line.flush().map(|()| 0)
-            } else {
-                line.write(&self.unwritten)
-            };
-            match written {
-                Ok(0) => return,
-                Ok(count) => {
-                    self.written += count as u64;
-                    self.unwritten.drain(..count);
-                }
-                Err(error) if is_later(&error) => return,
-                Err(error) => return self.close(&error.to_string()),
-            }
-        }
-    }
-
-    fn hear(&mut self, octets: &[u8]) {
-        let now = self.now();
-        if let Err(error) = self.sender.handle(now, octets) {
-            self.close(&error.to_string());
-        }
+    fn publish(&mut self) {
         let mut asked = locked(&self.shared.asked);
         while asked.len() < ASKED_MAX
-            && let Some(ask) = self.sender.next_asked()
+            && let Some(ask) = self.driver.next_asked()
         {
             asked.push_back(ask);
         }
-    }
-
-    fn close(&mut self, why: &str) {
-        self.line = None;
-        self.unwritten.clear();
-        self.trouble = Some(why.to_owned());
-        let now = self.now();
-        self.sender.disconnected(now, chance());
-    }
-
-    fn publish(&self) {
-        let sender = self.sender.status();
-        let status = UplinkStatus {
-            sender,
-            accepted_blocks: self.accepted,
-            written_bytes: self.written,
-            trouble: self.trouble.clone(),
-        };
-        *locked(&self.shared.status) = Some(status);
+        drop(asked);
+        *locked(&self.shared.status) = Some(self.driver.status());
         if self.is_waited_for() {
             self.shared.changed.notify_all();
         }
@@ -509,54 +361,4 @@ impl Thread {
     fn is_waited_for(&self) -> bool {
         self.shared.waiting.load(Ordering::SeqCst) > 0
     }
-
-    /// Sleeps until something can be read or written, somebody wakes the thread, or it is time. Acknowledgements
-    /// that nothing waits for do not end it: on a busy host waking up costs more than reading them.
-    fn sleep(&mut self) {
-        let now = self.now();
-        let wait = self.sender.next_wakeup(now).saturating_sub(now.monotonic);
-        // While a connection is being made its thread wakes this one.
-        let wait = if self.connecting.is_some() { wait.max(Nanos::from_millis(200)) } else { wait };
-        let timeout = Timespec {
-            tv_sec: i64::try_from(wait.get() / 1_000_000_000).expect("waits are seconds"),
-            tv_nsec: i64::try_from(wait.get() % 1_000_000_000).expect("it is below a billion"),
-        };
-        let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
-        let hears_later = self.sender.can_hear_later() && !self.is_waited_for();
-        if let Some(line) = &self.line {
-            let mut wanted = if hears_later { PollFlags::RDHUP } else { PollFlags::IN };
-            if !self.unwritten.is_empty() || line.wants_write() {
-                wanted |= PollFlags::OUT;
-            }
-            fds.push(PollFd::new(line.socket(), wanted));
-        }
-        // Where the system cannot say, everything is looked at.
-        let is_known = poll(&mut fds, Some(&timeout)).is_ok();
-        let may_read =
-            |fd: &PollFd<'_>| !is_known || !fd.revents().difference(PollFlags::OUT).is_empty();
-        let is_woken = fds.first().is_some_and(may_read);
-        let is_filled = fds.get(1).is_some_and(may_read);
-        drop(fds);
-        self.is_readable =
-            is_filled || hears_later || self.line.as_ref().is_some_and(Line::holds_octets);
-        let mut octets = [0; 256];
-        while is_woken
-            && matches!((&self.woken).read(&mut octets), Ok(count) if count == octets.len())
-        {
-        }
-    }
-}
-
-fn is_later(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-/// Any number: it spreads when senders come back.
-fn chance() -> u64 {
-    let mut octets = [0; 8];
-    let read =
-        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut octets));
-    // Without it all senders wait for the same time, which is no fault.
-    drop(read);
-    u64::from_le_bytes(octets)
 }

@@ -434,25 +434,29 @@ fn the_receivers_time_is_asked_for_beside_blocks_and_without_them_a_little_later
 }
 
 #[test]
-fn where_nothing_is_to_be_synced_that_is_found_on_the_way() {
+fn nobody_wakes_up_to_sync_where_nothing_is_to_be_synced() {
     let mut sender = Sender::<Directory>::open(options(1, &["s"]), None).unwrap();
     greet(&mut sender, at(0), 1 << 20);
-    kinds(&mut sender, at(0));
+    assert_eq!(kinds(&mut sender, at(0)), ["ping"]);
     sender.tick(at(0)).unwrap();
-    assert_eq!(sender.next_wakeup(at(0)), at(1_000).monotonic);
-    sender.tick(at(950)).unwrap();
-    assert_eq!(sender.next_wakeup(at(950)), at(1_950).monotonic);
+    sender.offer(at(10), "s", &rows(1)).unwrap();
+    assert_eq!(sender.next_wakeup(at(10)), at(2_000).monotonic, "for the next ping");
     let disk = Shared::default();
     let mut sender = open(&disk, 1, &["s"]);
     greet(&mut sender, at(0), 1 << 20);
     sent(&mut sender, at(0));
-    sender.tick(at(0)).unwrap();
+    assert_eq!(sender.next_wakeup(at(0)), at(2_000).monotonic, "for the next ping");
     sender.offer(at(10), "s", &rows(1)).unwrap();
     sent(&mut sender, at(10));
-    sender.tick(at(950)).unwrap();
-    assert_eq!(sender.next_wakeup(at(950)), at(1_000).monotonic, "for what is to be synced");
-    sender.tick(at(1_000)).unwrap();
-    assert_eq!(sender.next_wakeup(at(1_000)), at(2_000).monotonic);
+    assert_eq!(sender.next_wakeup(at(10)), at(10).monotonic, "for what is to be synced");
+    sender.tick(at(10)).unwrap();
+    assert_eq!(sender.next_wakeup(at(10)), at(2_000).monotonic, "all is synced");
+    sender.offer(at(20), "s", &rows(1)).unwrap();
+    sent(&mut sender, at(20));
+    sender.tick(at(20)).unwrap();
+    assert_eq!(sender.next_wakeup(at(20)), at(1_010).monotonic, "a second after the last time");
+    sender.tick(at(1_010)).unwrap();
+    assert!(sender.next_wakeup(at(1_010)) > at(1_010).monotonic);
 }
 
 #[test]

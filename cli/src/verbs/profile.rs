@@ -6,6 +6,7 @@ mod door;
 mod export;
 mod grab;
 mod import;
+mod outlet;
 mod record;
 mod report;
 mod sampling;

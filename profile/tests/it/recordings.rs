@@ -77,7 +77,7 @@ fn written(mut recorder: Recorder, mut is_over: impl FnMut() -> bool) -> Recorde
         StreamWriter::open(directory.path(), Kind::Measured, STREAM, all(), stream).unwrap();
     let mut sink = |block: PackedRows| writer.packed(block).unwrap();
     while !is_over() {
-        if recorder.wait(Nanos::from_millis(20)) {
+        if recorder.wait(Nanos::from_millis(20), &[]) {
             recorder.turn(&mut sink).unwrap();
         }
     }
@@ -247,7 +247,7 @@ fn nothing_runs_in_a_group_and_nothing_is_sampled() {
     recorder.begin().unwrap();
     let mut blocks = Vec::new();
     // It is stopped all the while.
-    while !recorder.wait(Nanos::from_millis(50)) {}
+    while !recorder.wait(Nanos::from_millis(50), &[]) {}
     recorder.turn(&mut |block| blocks.push(block)).unwrap();
     recorder.finish(&mut |block| blocks.push(block)).unwrap();
     assert_eq!(recorder.counts().samples, 0);

@@ -12,15 +12,15 @@ use meikyo_profile::governor::percent;
 use meikyo_profile::recorder::{Recorder, RecorderOptions};
 use meikyo_profile::sampler;
 use meikyo_profile::{BLOCK_OCTETS_MAX, STREAM, tables};
-use meikyo_recording::PackedRows;
 use meikyo_transport::SenderOptions;
 use meikyo_transport::limits::{BLOCK_BYTES_MAX, SpoolLimits};
-use meikyo_transport::shell::{StartError, Target, Uplink, UplinkStatus};
+use meikyo_transport::shell::{StartError, Target, UplinkStatus};
 use meikyo_transport::wire::Declared;
 use meikyo_units::{Bytes, Nanos, WallTime};
 use serde::Serialize;
 
 use super::door::{Door, Reply};
+use super::outlet::Outlet;
 use super::sampling::{
     OffCpuSummary, SamplingArgs, UnwindingSummary, explained, tell_what_is_missing,
 };
@@ -38,9 +38,6 @@ const LOOK: Nanos = Nanos::from_millis(500);
 /// The same where all samples are sent: no more often than there are any, since each look on a busy host costs as much
 /// as packing a hundred samples.
 const LOOK_SENDING: Nanos = Nanos::SECOND;
-
-/// Blocks for which the uplink is woken at the latest: its queue holds many times as many.
-const BLOCKS_AT_ONCE: usize = 16;
 
 /// How often everything that is there is written down anew.
 const RETELL_EVERY: Nanos = Nanos::from_secs(3_600);
@@ -143,24 +140,22 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     let mut recorder = Recorder::open(&everything, None, &options).map_err(explained)?;
     tell_what_is_missing(recorder.counts().unreadable);
     let door = options.flight.as_ref().map(|_| Door::open(&args.sender_name())).transpose()?;
-    let uplink = args.uplink(target)?;
+    let mut outlet = args.outlet(target)?;
     let teller = Teller::start(&options.host)?;
-    let mut outlet = Outlet { uplink: &uplink, blocks: Vec::new(), offered: 0, rows: 0 };
     recorder.begin()?;
     attend(args, &mut recorder, (&teller, door.as_ref()), &stop, &mut outlet)?;
     recorder.finish(&mut |block| outlet.put(block))?;
-    outlet.hand_over();
-    let Outlet { offered, rows, .. } = outlet;
     let is_told = |status: &UplinkStatus| status.sender.is_welcome || status.trouble.is_some();
-    uplink.wait(LAST_PATIENCE, is_told);
+    outlet.wait(LAST_PATIENCE, is_told);
+    let (offered, rows) = (outlet.offered, outlet.rows);
     // Nobody who cannot be reached is waited for.
     let has_all = |status: &UplinkStatus| {
         let spool = status.sender.spool;
         (status.accepted_blocks >= offered && spool.blocks + spool.gaps == 0)
             || status.trouble.is_some()
     };
-    let status = uplink.wait(LAST_PATIENCE, has_all);
-    let is_delivered = status.trouble.is_none() && uplink.finish(LAST_PATIENCE).is_delivered();
+    let status = outlet.wait(LAST_PATIENCE, has_all);
+    let is_delivered = status.trouble.is_none() && outlet.finish(LAST_PATIENCE);
     let summary = args.summary(&recorder, &status, rows);
     if args.json {
         output::print_json(&summary)?;
@@ -182,48 +177,25 @@ pub(super) fn run(args: &AgentArgs) -> Result<Answer, Failure> {
     Ok(if is_delivered && summary.blocks_dropped == 0 { Answer::Yes } else { Answer::No })
 }
 
-/// Blocks on their way to the uplink, which is woken once for those that come together: on a busy host each
-/// time costs as much as packing a hundred samples.
-struct Outlet<'a> {
-    uplink: &'a Uplink,
-    blocks: Vec<PackedRows>,
-    offered: u64,
-    rows: u64,
-}
-
-impl Outlet<'_> {
-    fn put(&mut self, block: PackedRows) {
-        self.offered += 1;
-        self.rows += block.rows() as u64;
-        self.blocks.push(block);
-        if self.blocks.len() >= BLOCKS_AT_ONCE {
-            self.hand_over();
-        }
-    }
-
-    fn hand_over(&mut self) {
-        if !self.blocks.is_empty() {
-            let offered = self.uplink.offer_all(STREAM, self.blocks.drain(..));
-            offered.expect("all tables of a profile are declared");
-        }
-    }
-}
-
 /// Turns the recorder until the end, and says how the connection stands when that changes.
 fn attend(
     args: &AgentArgs,
     recorder: &mut Recorder,
     (teller, door): (&Teller, Option<&Door>),
     stop: &Arc<AtomicBool>,
-    outlet: &mut Outlet<'_>,
+    outlet: &mut Outlet,
 ) -> Result<(), Failure> {
-    let uplink = outlet.uplink;
     let begin = recorder.now();
-    let (mut said, mut say_at) = (String::new(), begin);
+    let (mut said, mut say_at) = (None, begin);
     let look = if door.is_some() { LOOK } else { LOOK_SENDING };
     loop {
         let left = args.span.map(|span| (begin + span).saturating_sub(recorder.now()));
-        if recorder.wait(left.map_or(look, |left| left.min(look))) {
+        let (most, beside) = outlet.wait_for();
+        let wait = [Some(look), left, most].into_iter().flatten().min().unwrap_or(look);
+        let is_due = recorder.wait(wait, &beside);
+        drop(beside);
+        outlet.has_waited();
+        if is_due {
             recorder.turn(&mut |block| outlet.put(block))?;
         }
         while let Some(asked) = door.and_then(Door::next) {
@@ -231,7 +203,7 @@ fn attend(
             let nothing = || Reply::Refused("it sends all samples as they are taken".into());
             asked.answer(&grabbed.map_or_else(nothing, Reply::from));
         }
-        while let Some(ask) = uplink.next_asked() {
+        while let Some(ask) = outlet.next_asked() {
             // Of other files than it has mapped itself the host tells nothing.
             if let Some(build_id) = build_id_in(&ask.words)
                 && let Some(at) = recorder.file(build_id)
@@ -240,16 +212,14 @@ fn attend(
             }
         }
         std::iter::from_fn(|| teller.next()).for_each(|block| outlet.put(block));
-        outlet.hand_over();
-        let status = uplink.status();
+        outlet.turn();
+        let status = outlet.status();
         recorder.set_pace(status.sender.pace);
         let now = recorder.now();
-        if now >= say_at {
-            let text = receiver::state(&status, &args.server);
-            if text != said {
-                output::say(&format!("meikyo: {text}"));
-                (said, say_at) = (text, now + SAY_EVERY);
-            }
+        let state = Some((status.sender.is_welcome, status.trouble.clone()));
+        if now >= say_at && state != said {
+            output::say(&format!("meikyo: {}", receiver::state(&status, &args.server)));
+            (said, say_at) = (state, now + SAY_EVERY);
         }
         if args.span.is_some_and(|span| now >= begin + span) || stop.load(Ordering::Relaxed) {
             return Ok(());
@@ -275,7 +245,7 @@ impl AgentArgs {
         options
     }
 
-    fn uplink(&self, target: Target) -> Result<Uplink, Failure> {
+    fn outlet(&self, target: Target) -> Result<Outlet, Failure> {
         let options = SenderOptions {
             name: self.sender_name(),
             cluster: None,
@@ -286,7 +256,7 @@ impl AgentArgs {
             spool: SpoolLimits { bytes: self.spool_max, ..SpoolLimits::STANDARD },
             catch_up: None,
         };
-        Uplink::start(target, options, self.spool.as_deref()).map_err(|error| {
+        Outlet::open(target, options, self.spool.as_deref()).map_err(|error| {
             let is_of_spool = matches!(error, StartError::Spool { .. });
             let failure = Failure::new(error);
             if is_of_spool {

@@ -151,7 +151,7 @@ fn attend(
     let begin = recorder.now();
     loop {
         let left = args.span.map(|span| (begin + span).saturating_sub(recorder.now()));
-        let is_due = recorder.wait(left.map_or(LOOK, |left| left.min(LOOK)));
+        let is_due = recorder.wait(left.map_or(LOOK, |left| left.min(LOOK)), &[]);
         if is_due {
             recorder.turn(sink)?;
         }
