@@ -34,7 +34,7 @@ const PLANES_MAX: usize = 3;
 
 /// What the rows of a column have, as places in the list of its different values.
 struct Places {
-    /// By row; 0 is null where the column has nulls.
+    /// By row; 0 is null where the column has nulls. None where all rows have the same one.
     of_rows: Vec<u32>,
     /// How many different ones there are, null among them.
     count: usize,
@@ -67,7 +67,12 @@ fn put_column(
     match column.kind {
         ColumnKind::Text => return Some(put_texts(column, is_full, sections, out)),
         ColumnKind::Time if is_full => {
-            put_steps(&column.bits, &Steps::of(&column.bits), sections, out);
+            put_steps(
+                &column.bits,
+                &Steps::of(differences(&column.bits), looked_at_every(&column.bits)),
+                sections,
+                out,
+            );
             return None;
         }
         ColumnKind::Time | ColumnKind::F64 => {}
@@ -89,6 +94,10 @@ fn put_integers(
     sections: &mut SectionWriter,
     out: &mut Vec<u8>,
 ) -> Option<Places> {
+    if is_full && column.bits.windows(2).all(|pair| pair[0] == pair[1]) {
+        put_dictionary(&column.bits[..1], 1, is_full, sections, out);
+        return Some(Places { of_rows: Vec::new(), count: 1 });
+    }
     let (values, places) = distinct(column, is_full);
     if places.count > 1 {
         let decides =
@@ -102,21 +111,31 @@ fn put_integers(
         }
         if is_full && column.kind != ColumnKind::Symbol {
             let most = dictionary_bits(&values, places.of_rows.len());
-            // A step takes a magnitude at least.
-            if (column.bits.len() as u64 - 1) * MAGNITUDE_BITS < most {
-                let steps = Steps::of(&column.bits);
-                if steps.bits < most {
+            if Steps::may_take_less(&column.bits, most) {
+                let steps = Steps::of(differences(&column.bits), looked_at_every(&column.bits));
+                if steps.bits(differences(&column.bits)) < most {
                     put_steps(&column.bits, &steps, sections, out);
                     return None;
                 }
             }
         }
     }
-    out.extend_from_slice(&[DICTIONARY, u8::from(!is_full)]);
-    put_varint(places.count as u64, out);
-    magnitudes::put(gaps(&values), sections, out);
+    put_dictionary(&values, places.count, is_full, sections, out);
     put_places(&places, sections, out);
     Some(places)
+}
+
+/// Appends the different values of a column, which have so many places.
+fn put_dictionary(
+    values: &[u64],
+    count: usize,
+    is_full: bool,
+    sections: &mut SectionWriter,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(&[DICTIONARY, u8::from(!is_full)]);
+    put_varint(count as u64, out);
+    magnitudes::put(gaps(values), sections, out);
 }
 
 /// The different values of a column of integers in order, and the place of each row's one.
@@ -198,11 +217,13 @@ fn put_by_another(
 
 /// Appends the octets of the places, the lowest ones of all rows first.
 fn put_places(places: &Places, sections: &mut SectionWriter, out: &mut Vec<u8>) {
+    let mut octets = std::mem::take(&mut sections.octets);
     for plane in 0..planes_of(places.count) {
-        let octets: Vec<u8> =
-            places.of_rows.iter().map(|place| place.to_le_bytes()[plane]).collect();
+        octets.clear();
+        octets.extend(places.of_rows.iter().map(|place| place.to_le_bytes()[plane]));
         sections.put(&octets, out);
     }
+    sections.octets = octets;
 }
 
 /// Octets that tell one of `count` places.
@@ -215,39 +236,54 @@ fn planes_of(count: usize) -> usize {
     }
 }
 
-/// Values whose differences are mostly alike.
+/// Differences that are mostly alike.
 struct Steps {
     /// The usual difference.
     step: u64,
     /// What all differences are apart from it by a multiple of: 1,000 where a clock of microseconds
     /// is kept in nanoseconds.
     unit: u64,
-    /// About how many bits they take.
-    bits: u64,
 }
 
+/// Differences that the usual one is found among, and that are looked at before all are.
+const LOOKED_AT: usize = 128;
+
 impl Steps {
-    fn of(values: &[u64]) -> Self {
-        let mut steps: Vec<i64> = differences(values).map(u64::cast_signed).collect();
+    /// The usual one is the median of every so manieth.
+    fn of(differences: impl Iterator<Item = u64> + Clone, every: usize) -> Self {
+        let some = differences.clone().step_by(every);
+        let mut steps: Vec<i64> = some.map(u64::cast_signed).collect();
         let middle = steps.len() / 2;
         let step = if steps.is_empty() { 0 } else { *steps.select_nth_unstable(middle).1 };
         let step = step.cast_unsigned();
         let mut unit = 0;
-        for apart in differences(values).map(|difference| difference.wrapping_sub(step)) {
+        for apart in differences.map(|difference| difference.wrapping_sub(step)) {
             unit = greatest_divisor(unit, apart.cast_signed().unsigned_abs());
             if unit == 1 {
                 break;
             }
         }
-        let mut steps = Self { step, unit: unit.max(1), bits: 0 };
-        steps.bits = steps.apart(values).map(bits_of).sum();
-        steps
+        Self { step, unit: unit.max(1) }
+    }
+
+    /// Whether the steps from value to value may take less than so many bits: half of the differences that are
+    /// looked at do. Addresses seldom do, and are many.
+    fn may_take_less(values: &[u64], most: u64) -> bool {
+        let every = looked_at_every(values);
+        let some = differences(values).step_by(every);
+        let bits = Self::of(some.clone(), 1).bits(some);
+        bits * every as u64 / 2 < most
+    }
+
+    /// About how many bits they take.
+    fn bits(&self, differences: impl Iterator<Item = u64>) -> u64 {
+        self.apart(differences).map(bits_of).sum()
     }
 
     /// How many units each difference is apart from the usual one.
-    fn apart(&self, values: &[u64]) -> impl Iterator<Item = u64> {
+    fn apart(&self, differences: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
         let (step, unit) = (self.step, self.unit);
-        differences(values).map(move |difference| {
+        differences.map(move |difference| {
             let apart = difference.wrapping_sub(step).cast_signed();
             let apart_by = apart.unsigned_abs();
             let units = if unit == 1 { apart_by } else { apart_by / unit }.cast_signed();
@@ -256,7 +292,11 @@ impl Steps {
     }
 }
 
-fn differences(values: &[u64]) -> impl Iterator<Item = u64> {
+fn looked_at_every(values: &[u64]) -> usize {
+    values.len().div_ceil(LOOKED_AT).max(1)
+}
+
+fn differences(values: &[u64]) -> impl Iterator<Item = u64> + Clone {
     values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]))
 }
 
@@ -286,7 +326,7 @@ fn put_steps(values: &[u64], steps: &Steps, sections: &mut SectionWriter, out: &
     for number in [values[0], steps.step, steps.unit] {
         out.extend_from_slice(&number.to_le_bytes());
     }
-    magnitudes::put(steps.apart(values), sections, out);
+    magnitudes::put(steps.apart(differences(values)), sections, out);
 }
 
 fn put_texts(

@@ -21,8 +21,9 @@ pub(super) fn put(
     sections: &mut SectionWriter,
     out: &mut Vec<u8>,
 ) {
-    let count = numbers.size_hint().0;
-    let (mut magnitudes, mut rest) = (Vec::with_capacity(count), Bits::with_room(4 * count));
+    let mut magnitudes = std::mem::take(&mut sections.octets);
+    magnitudes.clear();
+    let mut rest = Bits::in_place_of(std::mem::take(&mut sections.bits));
     for number in numbers {
         let length = u64::BITS - number.leading_zeros();
         if length < SAID {
@@ -35,7 +36,9 @@ pub(super) fn put(
         rest.put(number & ((1 << below) - 1), below);
     }
     sections.put(&magnitudes, out);
-    sections.put_stored(&rest.finish(), out);
+    let rest = rest.finish();
+    sections.put_stored(&rest, out);
+    (sections.octets, sections.bits) = (magnitudes, rest);
 }
 
 /// Numbers as they lie in a body.
@@ -84,9 +87,10 @@ struct Bits {
 }
 
 impl Bits {
-    /// None yet, and room for so many octets.
-    fn with_room(octets: usize) -> Self {
-        Self { octets: Vec::with_capacity(octets), ..Self::default() }
+    /// None yet, in the room of octets that nobody needs.
+    fn in_place_of(mut octets: Vec<u8>) -> Self {
+        octets.clear();
+        Self { octets, ..Self::default() }
     }
 
     fn put(&mut self, bits: u64, count: u32) {

@@ -20,6 +20,9 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Sections shorter than this are stored: the header of a frame would eat what compression saves.
 const COMPRESSED_LEN_MIN: usize = 16;
 
+/// The same where octets are worth less than time.
+const COMPRESSED_LEN_MIN_IN_HASTE: usize = 128;
+
 /// Octets of a varint at most.
 const VARINT_LEN_MAX: u32 = 10;
 
@@ -28,8 +31,12 @@ const VARINT_LEN_MAX: u32 = 10;
 pub(crate) struct SectionWriter {
     zstd: Option<Compressor<'static>>,
     frame: Vec<u8>,
+    /// What sections are made in, kept from block to block.
+    pub(super) octets: Vec<u8>,
+    pub(super) bits: Vec<u8>,
     /// Octets of all sections since the last [`SectionWriter::begin`], before they were compressed.
     pub(super) plain_len: usize,
+    compressed_len_min: usize,
     /// Leaves every section as it is, so that a test reaches what is in it.
     #[cfg(test)]
     is_storing: bool,
@@ -50,13 +57,18 @@ impl SectionWriter {
 
     /// Begins the sections of another block.
     pub(super) fn begin(&mut self) {
-        self.plain_len = 0;
+        (self.plain_len, self.compressed_len_min) = (0, COMPRESSED_LEN_MIN);
+    }
+
+    /// The same, where short sections are stored: to compress one takes as long as a hundred rows take in all.
+    pub(super) fn begin_in_haste(&mut self) {
+        (self.plain_len, self.compressed_len_min) = (0, COMPRESSED_LEN_MIN_IN_HASTE);
     }
 
     /// Appends a section, compressed where that makes it shorter.
     pub(super) fn put(&mut self, octets: &[u8], out: &mut Vec<u8>) {
         self.plain_len = self.plain_len.saturating_add(octets.len());
-        let compressed = octets.len() >= COMPRESSED_LEN_MIN && self.compress(octets).is_some();
+        let compressed = octets.len() >= self.compressed_len_min && self.compress(octets).is_some();
         #[cfg(test)]
         let compressed = compressed && !self.is_storing;
         let frame = self.frame.get(MAGIC.len()..).unwrap_or_default();
