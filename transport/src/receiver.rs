@@ -51,6 +51,9 @@ use store::{Store, accounted, in_parts};
 /// said meanwhile waits to be read.
 const STALLED_AFTER: Nanos = Nanos::SECOND;
 
+/// Why a session ends when a block of it, or one that makes others of it spare, could not be stored.
+const NOT_WRITTEN: &str = "the receiver could not write a block: see its disk";
+
 /// What a receiver did, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverCounts {
@@ -679,8 +682,8 @@ impl Receiver {
         store.found.remove(&ticket);
         store.forget(&origin);
         release(&mut self.unsynced, &origin.source.sender, bytes);
-        let text = "the receiver could not write a block: see its disk";
-        self.end_session_of(&origin.source.sender, text);
+        self.contested_lost(place, &origin);
+        self.end_session_of(&origin.source.sender, NOT_WRITTEN);
     }
 
     fn end_session_of(&mut self, sender: &str, text: &str) {

@@ -7,7 +7,7 @@ use meikyo_recording::{Arrived, Origin, PackedRows, Received, Source};
 
 use super::standby::{Act, Group};
 use super::store::accounted;
-use super::{Output, Party, Place, Receiver, Ticket, damaged};
+use super::{NOT_WRITTEN, Output, Party, Place, Receiver, Ticket, damaged};
 use crate::gaps::{self, Turn};
 use crate::limits::WINDOW_BYTES;
 use crate::now::Now;
@@ -169,6 +169,17 @@ impl Receiver {
     pub(super) fn turn_lost(&mut self, place: &Place, ticket: Ticket) {
         if let Some((_, turn)) = self.turns_under_way.remove(&ticket) {
             self.turns_lost.push((place.clone(), turn));
+        }
+    }
+
+    /// A block could not be stored: what others stood by with comes again.
+    pub(super) fn contested_lost(&mut self, place: &Place, lost: &Origin) {
+        let groups = self.groups.get_mut(place).into_iter().flat_map(BTreeMap::values_mut);
+        let number = (lost.source.boot, lost.first);
+        let others: Vec<String> =
+            groups.flat_map(|group| group.lost(&lost.source.sender, number)).collect();
+        for other in others {
+            self.end_session_of(&other, NOT_WRITTEN);
         }
     }
 

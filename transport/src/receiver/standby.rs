@@ -262,6 +262,17 @@ impl Group {
         }
     }
 
+    /// A block of a collector that was to be stored is lost. Returns the others, whose sessions are to be ended: of
+    /// what they sent that was spare only with this block, all that is not accounted for comes again.
+    pub(super) fn lost(&mut self, sender: &str, number: (u64, u64)) -> Vec<String> {
+        let member = self.members.get_mut(sender);
+        if !member.is_some_and(|member| member.spans.take_back(number)) {
+            return Vec::new();
+        }
+        let others = self.members.iter().filter(|(name, of)| *name != sender && of.is_here);
+        others.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Octets of a collector's blocks that are neither stored nor accounted for.
     pub(super) fn unsettled_bytes(&self, sender: &str) -> u64 {
         self.members.get(sender).map_or(0, |member| member.held_bytes + member.spare.bytes)
@@ -674,6 +685,30 @@ mod tests {
         assert_eq!(stored(&pair.wait(Nanos::from_millis(999))), []);
         assert_eq!(stored(&pair.wait(Nanos::from_millis(1))), [("west:m@b".into(), 3)]);
         assert_eq!(pair.group.active(), Some("west:m@b"));
+    }
+
+    #[test]
+    fn what_could_not_be_stored_of_one_that_is_gone_then_is_taken_from_who_stands_by() {
+        let mut pair = Pair::new();
+        for second in 0..4 {
+            pair.interval("west:m@a", second, 9);
+            assert_eq!(stored(&pair.interval("west:m@b", second, 9)), []);
+        }
+        // The blocks of two intervals find no room on the disk, and the one that stands by is to send all again.
+        for number in [2, 3] {
+            assert_eq!(pair.group.lost("west:m@a", (1, number)), ["west:m@b"]);
+        }
+        assert_eq!(pair.group.lost("west:m@b", (1, 1)), [""; 0], "nothing is spare with it");
+        for name in ["west:m@a", "west:m@b"] {
+            pair.group.gone(pair.now, name);
+        }
+        let tables = vec![intervals(), events()];
+        pair.group.greeted(pair.now, ("west:m@b", 1), tables, BTreeMap::new());
+        pair.wait(AWAY_MAX);
+        pair.next.insert("west:m@b", 0);
+        let again: Vec<_> =
+            (0..5).flat_map(|second| stored(&pair.interval("west:m@b", second, 9))).collect();
+        assert_eq!(again, [1, 2, 4].map(|second| ("west:m@b".into(), second)));
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), Str
         let is_whole = missing.len() == rows.len();
         let is_had = |row: &u64| world.machines.iter().any(|of| had(of, &lost, *row));
         let is_told = missing.iter().all(|row| lost.iter().any(|(_, of)| of == row));
-        if is_told && (!is_whole || world.store.refused > 0 || !missing.iter().any(is_had)) {
+        if is_told && (!is_whole || !missing.iter().any(is_had)) {
             seen.torn_intervals += 1;
         } else if world.receiver_kills > 0 {
             // What was undecided when a receiver was killed is left to who had told of later intervals.

@@ -1,7 +1,12 @@
 //! The time that the blocks of one collector are of.
 
+use std::collections::VecDeque;
+
 /// Spans that are told apart; of more the earliest is given up, see [`Spans::add`].
 const SPANS_MAX: usize = 256;
+
+/// Blocks that can be taken back, the newest ones: more than are handed to a disk between two of its syncs.
+const RECENT_MAX: usize = 512;
 
 /// Blocks whose numbers follow each other: what one life of a collector measured without a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,18 +20,22 @@ struct Span {
 
 /// The spans of one collector.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spans(Vec<Span>);
+pub(super) struct Spans {
+    all: Joined,
+    /// Those of all blocks but the newest, and these one by one.
+    older: Joined,
+    recent: VecDeque<Span>,
+}
 
-impl Spans {
-    /// Notes a block that was taken. Returns the end of a span that is given up to keep the limit.
-    pub(super) fn add(
-        &mut self,
-        (boot, number): (u64, u64),
-        (from, until): (i64, i64),
-    ) -> Option<i64> {
-        let mut new = Span { boot, first: number, last: number, from, until };
+/// Spans none of which can be joined with another one.
+#[derive(Debug, Clone, Default)]
+struct Joined(Vec<Span>);
+
+impl Joined {
+    /// Adds a span, and gives up the earliest one where they are too many; the end of that one.
+    fn add(&mut self, mut new: Span) -> Option<i64> {
         self.0.retain(|span| {
-            let is_next = span.boot == boot
+            let is_next = span.boot == new.boot
                 && (span.last.checked_add(1) == Some(new.first)
                     || new.last.checked_add(1) == Some(span.first));
             if is_next {
@@ -44,19 +53,53 @@ impl Spans {
         let earliest = (0..self.0.len()).min_by_key(|&at| self.0[at].until)?;
         Some(self.0.swap_remove(earliest).until)
     }
+}
+
+impl Spans {
+    /// Notes a block that was taken. Returns the end of a span that is given up to keep the limit.
+    pub(super) fn add(
+        &mut self,
+        (boot, number): (u64, u64),
+        (from, until): (i64, i64),
+    ) -> Option<i64> {
+        let new = Span { boot, first: number, last: number, from, until };
+        self.recent.push_back(new);
+        if self.recent.len() > RECENT_MAX
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            // What is given up is given up among all, too.
+            self.older.add(oldest);
+        }
+        self.all.add(new)
+    }
+
+    /// Takes back that a block was taken; whether it is one of the newest, which alone can be.
+    pub(super) fn take_back(&mut self, (boot, number): (u64, u64)) -> bool {
+        let before = self.recent.len();
+        self.recent.retain(|span| (span.boot, span.first) != (boot, number));
+        let is_taken_back = self.recent.len() < before;
+        if is_taken_back {
+            self.all = self.older.clone();
+            for span in &self.recent {
+                self.all.add(*span);
+            }
+        }
+        is_taken_back
+    }
 
     /// The first part of a span of time that no block is of, as far as it goes in both directions; `None`
     /// when there is none.
     pub(super) fn hole_in(&self, (from, until): (i64, i64)) -> Option<(i64, i64)> {
         let mut at = from;
-        while let Some(span) = self.0.iter().find(|span| span.from <= at && at <= span.until) {
+        while let Some(span) = self.all.0.iter().find(|span| span.from <= at && at <= span.until) {
             if span.until >= until {
                 return None;
             }
             at = span.until + 1;
         }
-        let before = self.0.iter().filter(|span| span.until < at).map(|span| span.until).max();
-        let behind = self.0.iter().filter(|span| span.from > at).map(|span| span.from).min();
+        let spans = &self.all.0;
+        let before = spans.iter().filter(|span| span.until < at).map(|span| span.until).max();
+        let behind = spans.iter().filter(|span| span.from > at).map(|span| span.from).min();
         Some((before.map_or(i64::MIN, |end| end + 1), behind.map_or(i64::MAX, |begin| begin - 1)))
     }
 }
@@ -72,7 +115,7 @@ mod tests {
             let at = i64::try_from(number).unwrap() * 10;
             assert_eq!(spans.add((7, number), (at, at + 1)), None);
         }
-        assert_eq!(spans.0.len(), 1);
+        assert_eq!(spans.all.0.len(), 1);
         assert_eq!(spans.hole_in((10, 51)), None);
         assert_eq!(spans.hole_in((5, 20)), Some((i64::MIN, 9)));
         assert_eq!(spans.hole_in((30, 60)), Some((52, i64::MAX)));
@@ -89,6 +132,39 @@ mod tests {
         assert_eq!(spans.hole_in((18, 19)), Some((16, 29)));
         assert_eq!(spans.hole_in((30, 64)), Some((36, 59)));
         assert_eq!(spans.hole_in((61, 70)), None);
+    }
+
+    #[test]
+    fn a_block_that_is_taken_back_leaves_the_hole_that_it_would_have_left() {
+        for lost in 1..=8 {
+            let (mut all, mut others) = (Spans::default(), Spans::default());
+            for number in 1_u64..=8 {
+                let at = number.cast_signed() * 10;
+                all.add((7, number), (at, at + 5));
+                if number != lost {
+                    others.add((7, number), (at, at + 5));
+                }
+            }
+            assert!(!all.take_back((7, 99)) && !all.take_back((8, lost)));
+            assert_eq!(all.hole_in((10, 85)), None);
+            assert!(all.take_back((7, lost)));
+            for at in 0..100 {
+                assert_eq!(all.hole_in((at, at + 3)), others.hole_in((at, at + 3)), "{lost} {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_old_block_is_not_taken_back() {
+        let mut spans = Spans::default();
+        for number in 1..=RECENT_MAX as u64 + 1 {
+            spans.add((7, number), (number.cast_signed(), number.cast_signed()));
+        }
+        assert!(!spans.take_back((7, 1)));
+        assert_eq!(spans.hole_in((1, 1)), None);
+        assert!(spans.take_back((7, 2)));
+        assert_eq!(spans.hole_in((2, 2)), Some((2, 2)));
+        assert_eq!(spans.hole_in((1, 1)), None);
     }
 
     #[test]
