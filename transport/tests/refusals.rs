@@ -393,6 +393,25 @@ fn who_stands_by_is_one_of_its_own_cluster() {
 }
 
 #[test]
+fn a_block_that_finds_no_room_is_asked_for_again_of_all_who_measured_its_time() {
+    let mut receiver = Receiver::new();
+    let place = Place::new(Some("west"), "s");
+    for (session, host) in [(1, "a"), (2, "b")] {
+        receiver.connected(at(1), session, Permit::anybody());
+        let streams = hello("x").streams;
+        let greeting = Hello { streams, ..standing_by(host, 7) };
+        let heard = say(&mut receiver, session, &[Message::Hello(greeting)]);
+        assert!(matches!(&heard.said[..], [Message::Welcome(_)]), "{heard:?}");
+    }
+    let [of_a, of_b] = ["west:m@a", "west:m@b"].map(|sender| block(sender, 1));
+    let stored = say(&mut receiver, 1, &[of_a]).stored;
+    assert_eq!(say(&mut receiver, 2, &[of_b]).stored, [0; 0], "it is spare");
+    receiver.lost(&place, *stored.last().unwrap());
+    let heard = hear(&mut receiver);
+    assert_eq!(heard.closed, [(2, Code::Unable), (1, Code::Unable)], "{heard:?}");
+}
+
+#[test]
 fn the_receivers_own_tables_and_undeclared_columns_are_not_taken() {
     let gaps = meikyo_transport::gaps::transport_gaps::schema();
     let mut packer = Packer::new(gaps.clone());
