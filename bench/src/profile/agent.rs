@@ -71,6 +71,8 @@ pub(super) struct AgentRow {
     reach_cpu_percent: f64,
     /// The same of a thread that wakes up as often and only sends as many octets.
     waking_cpu_percent: f64,
+    /// The same if it also packs as many samples, which it has, without callers.
+    packing_cpu_percent: f64,
     start_cpu_ms: f64,
     peak_rss_bytes: u64,
 }
@@ -99,7 +101,7 @@ fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<
     let busy: Vec<Placed> = busy.collect::<Result<_, _>>()?;
     let sent = sent(&url, &directory.join("agent"), span, variant.options)?;
     let bytes_per_sample = sent.summary["bytes_per_sample"].as_f64().unwrap_or_default();
-    let waking = only_waking(variant, cpus, bytes_per_sample, span)?;
+    let [waking, packing] = only_waking(variant, cpus, bytes_per_sample, span)?;
     drop((busy, watcher));
     server.terminate()?;
     let (status, _) = server.wait(PATIENCE)?;
@@ -123,6 +125,7 @@ fn one(steady: &str, directory: &Path, span: Nanos, variant: Variant) -> Result<
         other_bytes: count("other_bytes"),
         cpu_percent_of_a_sampled_core: 100.0 * going_on / real(cpus as u64),
         waking_cpu_percent: 100.0 * waking / real(cpus as u64),
+        packing_cpu_percent: 100.0 * packing / real(cpus as u64),
         start_cpu_ms: (real(started.get()) - going_on * real(START.get())) / 1e6,
         peak_rss_bytes: sent.usage.peak_rss.get(),
     })
@@ -132,23 +135,33 @@ fn share(cpu: Nanos, span: Nanos) -> f64 {
     real(cpu.get()) / real(span.get().max(1))
 }
 
-/// The share of a core that a thread takes which wakes up as often as the agent and only sends as much.
-fn only_waking(variant: Variant, cpus: usize, bytes: f64, span: Nanos) -> Result<f64, Failure> {
+/// The share of a core that a thread takes which wakes up as often as the agent and only sends as much, and which
+/// also packs as many samples.
+fn only_waking(
+    variant: Variant,
+    cpus: usize,
+    bytes: f64,
+    span: Nanos,
+) -> Result<[f64; 2], Failure> {
     let every = if variant.is_watched { LIVE_BLOCK } else { Nanos::SECOND };
-    let samples = real(SAMPLES_A_SECOND * cpus as u64) * every.as_secs_f64();
+    let samples = SAMPLES_A_SECOND * every.get() / Nanos::SECOND.get();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some kB")]
-    let octets = (samples * bytes) as usize;
-    Ok(share(waking::cost(every, octets, span)?, span))
+    let octets = (real(samples * cpus as u64) * bytes) as usize;
+    let sent = vec![0; octets];
+    let waking = waking::cost(every, span, move |out| out.extend_from_slice(&sent))?;
+    let cpus = u32::try_from(cpus).map_err(std::io::Error::other)?;
+    let packing = waking::cost(every, span, waking::packing(cpus, samples.cast_signed()))?;
+    Ok([waking, packing].map(|cost| share(cost, span)))
 }
 
 /// The row for people.
 pub(super) fn text(row: &AgentRow) -> String {
     let AgentRow { variant, cpu_percent_of_a_sampled_core, reach_cpu_percent, .. } = row;
-    let waking = row.waking_cpu_percent;
+    let (waking, packing) = (row.waking_cpu_percent, row.packing_cpu_percent);
     format!(
         "agent, {variant}, all CPUs busy, drained, packed and sent: {cpu_percent_of_a_sampled_core:.4} % of a core \
          for each that is sampled (aim {reach_cpu_percent} in a release build); {waking:.4} % for waking up as often \
-         and sending as many octets alone\n"
+         and sending as many octets alone, {packing:.4} % for that and packing as many samples\n"
     )
 }
 
