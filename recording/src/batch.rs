@@ -121,7 +121,9 @@ impl Batch {
     /// The least and the greatest time of the rows, ns since the epoch; 0 without rows.
     pub fn times(&self) -> (i64, i64) {
         let times = self.columns[0].bits.iter().map(|bits| bits.cast_signed());
-        (times.clone().min().unwrap_or(0), times.max().unwrap_or(0))
+        let both = times.map(|time| (time, time));
+        both.reduce(|(least, greatest), (time, _)| (least.min(time), greatest.max(time)))
+            .unwrap_or_default()
     }
 
     /// Puts copies of another batch's rows behind its own.

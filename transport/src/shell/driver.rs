@@ -160,7 +160,12 @@ impl Driver {
     /// How long the next turn may be waited for at most, and what ends that wait before. Acknowledgements that
     /// nothing depends on do not: on a busy host waking up costs more than reading them.
     pub fn wait_for(&self) -> (Nanos, Vec<PollFd<'_>>) {
-        (self.wait_most(), self.poll_fds(false))
+        let mut fds = self.line_fd(false).into_iter().collect::<Vec<_>>();
+        // Only the thread that makes a connection wakes this one.
+        if self.connecting.is_some() {
+            fds.push(self.waker_fd());
+        }
+        (self.wait_most(), fds)
     }
 
     /// Takes up again after a wait for what [`Driver::wait_for`] says.
@@ -288,25 +293,28 @@ impl Driver {
         if self.connecting.is_some() { wait.max(CONNECTING) } else { wait }
     }
 
-    /// What is waited for; `is_heard` where somebody waits for what the receiver says.
-    fn poll_fds(&self, is_heard: bool) -> Vec<PollFd<'_>> {
-        let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
-        if let Some(line) = &self.line {
-            let hears_later = self.sender.can_hear_later() && !is_heard;
-            let mut wanted = if hears_later { PollFlags::RDHUP } else { PollFlags::IN };
-            if !self.unwritten.is_empty() || line.wants_write() {
-                wanted |= PollFlags::OUT;
-            }
-            fds.push(PollFd::new(line.socket(), wanted));
+    fn waker_fd(&self) -> PollFd<'_> {
+        PollFd::new(&self.woken, PollFlags::IN)
+    }
+
+    /// The connection, if there is one, and what of it is waited for; `is_heard` where somebody waits for what the
+    /// receiver says.
+    fn line_fd(&self, is_heard: bool) -> Option<PollFd<'_>> {
+        let line = self.line.as_ref()?;
+        let hears_later = self.sender.can_hear_later() && !is_heard;
+        let mut wanted = if hears_later { PollFlags::RDHUP } else { PollFlags::IN };
+        if !self.unwritten.is_empty() || line.wants_write() {
+            wanted |= PollFlags::OUT;
         }
-        fds
+        Some(PollFd::new(line.socket(), wanted))
     }
 
     /// Sleeps until something can be read or written, somebody wakes this thread, or it is time, and no longer than
     /// `most`.
     pub(super) fn sleep(&mut self, most: Nanos, is_heard: bool) {
         let most = self.wait_most().min(most);
-        let mut fds = self.poll_fds(is_heard);
+        let mut fds = vec![self.waker_fd()];
+        fds.extend(self.line_fd(is_heard));
         // Where the system cannot say, everything is looked at.
         let is_known = wait(&mut fds, Some(most)).is_ok();
         let ended =
