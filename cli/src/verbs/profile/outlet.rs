@@ -29,7 +29,7 @@ pub(super) struct Outlet {
 
 #[derive(Debug)]
 enum Sending {
-    Here(Driver),
+    Here(Box<Driver>),
     ByThread(Uplink),
 }
 
@@ -40,7 +40,7 @@ impl Outlet {
         spool: Option<&Path>,
     ) -> Result<Self, StartError> {
         let sending = match spool {
-            None => Sending::Here(Driver::open(target, options, None)?),
+            None => Sending::Here(Box::new(Driver::open(target, options, None)?)),
             Some(_) => Sending::ByThread(Uplink::start(target, options, spool)?),
         };
         Ok(Self { sending, blocks: Vec::new(), offered: 0, rows: 0 })
