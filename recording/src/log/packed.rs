@@ -15,6 +15,7 @@ mod error;
 mod magnitudes;
 mod met;
 mod sections;
+mod steps;
 
 use std::borrow::Cow;
 

@@ -11,11 +11,12 @@
 //! The form is chosen from counts of bits, never by trying: who packs is beside the work that is
 //! measured.
 
-use super::magnitudes::{self, Magnitudes};
+use super::magnitudes::{self, Magnitudes, bits_of};
 use super::met::{Met, hash_of, hash_of_text};
 use super::sections::{
     Section, SectionReader, SectionWriter, put_varint, take_varint, unzigzag, zigzag,
 };
+use super::steps::Steps;
 use super::{
     BODY_MAX, CELLS_MAX, Column as PlainColumn, FORM_ALL_NULL, FORM_FULL, FORM_NULLABLE, Octets,
     le_u64, narrow_u32, put_column as put_plain_column,
@@ -67,12 +68,8 @@ fn put_column(
     match column.kind {
         ColumnKind::Text => return Some(put_texts(column, is_full, sections, out)),
         ColumnKind::Time if is_full => {
-            put_steps(
-                &column.bits,
-                &Steps::of(differences(&column.bits), looked_at_every(&column.bits)),
-                sections,
-                out,
-            );
+            out.push(STEPS);
+            Steps::of(&column.bits).put(&column.bits, sections, out);
             return None;
         }
         ColumnKind::Time | ColumnKind::F64 => {}
@@ -112,9 +109,10 @@ fn put_integers(
         if is_full && column.kind != ColumnKind::Symbol {
             let most = dictionary_bits(&values, places.of_rows.len());
             if Steps::may_take_less(&column.bits, most) {
-                let steps = Steps::of(differences(&column.bits), looked_at_every(&column.bits));
-                if steps.bits(differences(&column.bits)) < most {
-                    put_steps(&column.bits, &steps, sections, out);
+                let steps = Steps::of(&column.bits);
+                if steps.bits(&column.bits) < most {
+                    out.push(STEPS);
+                    steps.put(&column.bits, sections, out);
                     return None;
                 }
             }
@@ -236,97 +234,9 @@ fn planes_of(count: usize) -> usize {
     }
 }
 
-/// Differences that are mostly alike.
-struct Steps {
-    /// The usual difference.
-    step: u64,
-    /// What all differences are apart from it by a multiple of: 1,000 where a clock of microseconds
-    /// is kept in nanoseconds.
-    unit: u64,
-}
-
-/// Differences that the usual one is found among, and that are looked at before all are.
-const LOOKED_AT: usize = 128;
-
-impl Steps {
-    /// The usual one is the median of every so manieth.
-    fn of(differences: impl Iterator<Item = u64> + Clone, every: usize) -> Self {
-        let some = differences.clone().step_by(every);
-        let mut steps: Vec<i64> = some.map(u64::cast_signed).collect();
-        let middle = steps.len() / 2;
-        let step = if steps.is_empty() { 0 } else { *steps.select_nth_unstable(middle).1 };
-        let step = step.cast_unsigned();
-        let mut unit = 0;
-        for apart in differences.map(|difference| difference.wrapping_sub(step)) {
-            unit = greatest_divisor(unit, apart.cast_signed().unsigned_abs());
-            if unit == 1 {
-                break;
-            }
-        }
-        Self { step, unit: unit.max(1) }
-    }
-
-    /// Whether the steps from value to value may take less than so many bits: half of the differences that are
-    /// looked at do. Addresses seldom do, and are many.
-    fn may_take_less(values: &[u64], most: u64) -> bool {
-        let every = looked_at_every(values);
-        let some = differences(values).step_by(every);
-        let bits = Self::of(some.clone(), 1).bits(some);
-        bits * every as u64 / 2 < most
-    }
-
-    /// About how many bits they take.
-    fn bits(&self, differences: impl Iterator<Item = u64>) -> u64 {
-        self.apart(differences).map(bits_of).sum()
-    }
-
-    /// How many units each difference is apart from the usual one.
-    fn apart(&self, differences: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
-        let (step, unit) = (self.step, self.unit);
-        differences.map(move |difference| {
-            let apart = difference.wrapping_sub(step).cast_signed();
-            let apart_by = apart.unsigned_abs();
-            let units = if unit == 1 { apart_by } else { apart_by / unit }.cast_signed();
-            zigzag(if apart < 0 { units.wrapping_neg() } else { units }.cast_unsigned())
-        })
-    }
-}
-
-fn looked_at_every(values: &[u64]) -> usize {
-    values.len().div_ceil(LOOKED_AT).max(1)
-}
-
-fn differences(values: &[u64]) -> impl Iterator<Item = u64> + Clone {
-    values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]))
-}
-
-/// The greatest common divisor (Euclid); that of a number and 0 is the number.
-fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
-    while other > 0 {
-        (one, other) = (other, one % other);
-    }
-    one
-}
-
-/// About how many bits the magnitude of a number takes.
-const MAGNITUDE_BITS: u64 = 4;
-
-/// About how many bits a number takes as magnitude and rest.
-fn bits_of(number: u64) -> u64 {
-    MAGNITUDE_BITS + u64::from(u64::BITS - number.leading_zeros()).saturating_sub(2)
-}
-
 fn dictionary_bits(values: &[u64], rows: usize) -> u64 {
     let places = u64::from(usize::BITS - values.len().leading_zeros()) * rows as u64;
     gaps(values).map(bits_of).sum::<u64>() + places
-}
-
-fn put_steps(values: &[u64], steps: &Steps, sections: &mut SectionWriter, out: &mut Vec<u8>) {
-    out.push(STEPS);
-    for number in [values[0], steps.step, steps.unit] {
-        out.extend_from_slice(&number.to_le_bytes());
-    }
-    magnitudes::put(steps.apart(differences(values)), sections, out);
 }
 
 fn put_texts(

@@ -15,6 +15,14 @@ use super::sections::{Section, SectionReader, SectionWriter};
 /// Bits of a number that its magnitude says: the highest one and the next.
 const SAID: u32 = 2;
 
+/// About how many bits the magnitude of a number takes.
+const MAGNITUDE_BITS: u64 = 4;
+
+/// About how many bits a number takes as magnitude and rest.
+pub(super) fn bits_of(number: u64) -> u64 {
+    MAGNITUDE_BITS + u64::from(u64::BITS - number.leading_zeros()).saturating_sub(u64::from(SAID))
+}
+
 /// Appends numbers as two sections.
 pub(super) fn put(
     numbers: impl Iterator<Item = u64>,
