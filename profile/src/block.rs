@@ -72,6 +72,11 @@ impl BlockWriter {
         Self { host, cpu: cpu.into(), options, packer, name: None, stack, callers, stacks }
     }
 
+    /// Whether blocks are made for somebody who watches, ten times a second: in less time, and with more octets.
+    pub fn set_haste(&mut self, is_in_haste: bool) {
+        self.packer.set_haste(is_in_haste);
+    }
+
     /// Samples of the block so far.
     pub fn samples(&mut self) -> usize {
         self.packer.batch().rows()

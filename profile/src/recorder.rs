@@ -542,6 +542,7 @@ impl Recorder {
     pub fn set_pace(&mut self, pace: Option<Nanos>) {
         if self.flight.is_none() && pace != self.pace {
             self.pace = pace;
+            self.cpus.iter_mut().for_each(|of| of.writer.set_haste(pace.is_some()));
             self.next_turn = self.next_turn.min(clock::monotonic() + self.turn_every());
         }
     }

@@ -258,6 +258,11 @@ impl Packer {
         Symbol(number)
     }
 
+    /// Whether blocks are made in less time from now on, and take more octets: short columns are not compressed.
+    pub fn set_haste(&mut self, is_in_haste: bool) {
+        self.sections.is_in_haste = is_in_haste;
+    }
+
     /// The rows of the block that is being filled.
     pub fn batch(&mut self) -> &mut Batch {
         &mut self.batch

@@ -6,7 +6,7 @@
 //! cut or a kill of either side. When the spool is full the oldest blocks go, and their numbers, rows
 //! and span of time stand in the table [`transport_gaps`](gaps::transport_gaps) of the recording.
 //!
-//! Both are cores without IO: [`shell`] gives the sender a socket and a thread, the crate
+//! Both are cores without IO: [`shell`] gives the sender a socket, and a thread where it is to have one, the crate
 //! `server` the receiver an HTTP connection and a recording. `docs/transport.md` describes the octets,
 //! and what is lost when.
 

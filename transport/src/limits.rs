@@ -61,7 +61,7 @@ pub const GAPS_UNDER_WAY_MAX: usize = 8;
 pub const LATE_AFTER: Nanos = Nanos::from_secs(2);
 
 /// How often a sender asks for the receiver's time: three times before silence ends a session.
-pub const PING_EVERY: Nanos = Nanos::from_secs(5);
+pub const PING_EVERY: Nanos = Nanos::from_secs(4);
 
 /// How long a sender leaves unread what the receiver says, where nothing depends on it: a sender of blocks that come
 /// more often than that does not wake up for each acknowledgement.

@@ -420,7 +420,7 @@ impl Receiver {
         store.is_open = store.tables == tables;
         self.groups_opened(place);
         self.acknowledge(acknowledged);
-        for sender in lost {
+        for sender in self.with_those_beside(place, lost) {
             self.end_session_of(&sender, "the receiver lost what it had not synced; send it again");
         }
         self.welcome_whom_it_may(now);
@@ -681,8 +681,12 @@ impl Receiver {
         let Some((origin, bytes)) = store.pending.remove(&ticket) else { return };
         store.found.remove(&ticket);
         store.forget(&origin);
+        // Numbers of a gap may be those of a block that is there.
+        let is_gone = !store.has(&gaps::plain(&origin.source), origin.first);
         release(&mut self.unsynced, &origin.source.sender, bytes);
-        self.contested_lost(place, &origin);
+        if is_gone {
+            self.contested_lost(place, &origin);
+        }
         self.end_session_of(&origin.source.sender, NOT_WRITTEN);
     }
 

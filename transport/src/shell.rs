@@ -31,7 +31,7 @@ use crate::limits::{ASKED_MAX, QUEUE_BLOCKS_MAX};
 use crate::sender::{OfferError, OpenSenderError, SenderOptions, SenderStatus, Skipped};
 use crate::wire::{Ask, Declared};
 
-/// How long the thread sleeps at most: whatever ends its sleep before is known to it.
+/// How long the thread sleeps at most; everything that it waits for wakes it earlier.
 const SLEEP_MAX: Nanos = Nanos::from_secs(3_600);
 
 /// Why a sender cannot be started.

@@ -427,10 +427,10 @@ fn the_receivers_time_is_asked_for_beside_blocks_and_without_them_a_little_later
     pong(&mut sender, at(1_000));
     assert_eq!(kinds(&mut sender, at(1_000)), ["offset"]);
     assert!(sender.can_hear_later());
-    sender.offer(at(4_600), "s", &rows(1)).unwrap();
-    assert_eq!(kinds(&mut sender, at(4_600)), ["ping", "block"]);
-    assert_eq!(kinds(&mut sender, at(9_599)), [""; 0]);
-    assert_eq!(kinds(&mut sender, at(9_600)), ["ping"]);
+    sender.offer(at(3_600), "s", &rows(1)).unwrap();
+    assert_eq!(kinds(&mut sender, at(3_600)), ["ping", "block"]);
+    assert_eq!(kinds(&mut sender, at(7_599)), [""; 0]);
+    assert_eq!(kinds(&mut sender, at(7_600)), ["ping"]);
 }
 
 #[test]
@@ -440,17 +440,17 @@ fn nobody_wakes_up_to_sync_where_nothing_is_to_be_synced() {
     assert_eq!(kinds(&mut sender, at(0)), ["ping"]);
     sender.tick(at(0)).unwrap();
     sender.offer(at(10), "s", &rows(1)).unwrap();
-    assert_eq!(sender.next_wakeup(at(10)), at(5_000).monotonic, "for the next ping");
+    assert_eq!(sender.next_wakeup(at(10)), at(4_000).monotonic, "for the next ping");
     let disk = Shared::default();
     let mut sender = open(&disk, 1, &["s"]);
     greet(&mut sender, at(0), 1 << 20);
     sent(&mut sender, at(0));
-    assert_eq!(sender.next_wakeup(at(0)), at(5_000).monotonic, "for the next ping");
+    assert_eq!(sender.next_wakeup(at(0)), at(4_000).monotonic, "for the next ping");
     sender.offer(at(10), "s", &rows(1)).unwrap();
     sent(&mut sender, at(10));
     assert_eq!(sender.next_wakeup(at(10)), at(10).monotonic, "for what is to be synced");
     sender.tick(at(10)).unwrap();
-    assert_eq!(sender.next_wakeup(at(10)), at(5_000).monotonic, "all is synced");
+    assert_eq!(sender.next_wakeup(at(10)), at(4_000).monotonic, "all is synced");
     sender.offer(at(20), "s", &rows(1)).unwrap();
     sent(&mut sender, at(20));
     sender.tick(at(20)).unwrap();

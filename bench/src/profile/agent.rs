@@ -71,7 +71,7 @@ pub(super) struct AgentRow {
     reach_cpu_percent: f64,
     /// The same of a thread that wakes up as often and only sends as many octets.
     waking_cpu_percent: f64,
-    /// The same if it also packs as many samples, which it has, without callers.
+    /// The same if it also packs as many samples, made beforehand and without callers.
     packing_cpu_percent: f64,
     start_cpu_ms: f64,
     peak_rss_bytes: u64,
@@ -150,7 +150,11 @@ fn only_waking(
     let sent = vec![0; octets];
     let waking = waking::cost(every, span, move |out| out.extend_from_slice(&sent))?;
     let cpus = u32::try_from(cpus).map_err(std::io::Error::other)?;
-    let packing = waking::cost(every, span, waking::packing(cpus, samples.cast_signed()))?;
+    let packing = waking::cost(
+        every,
+        span,
+        waking::packing(cpus, samples.cast_signed(), variant.is_watched),
+    )?;
     Ok([waking, packing].map(|cost| share(cost, span)))
 }
 

@@ -31,6 +31,8 @@ pub(super) fn cost(
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
         let (mut sent, mut answered) = (Vec::new(), [0; ANSWER]);
+        // The first time takes memory.
+        make(&mut sent);
         let (before, start) = (thread_cpu()?, WallTime::now());
         for turn in 1..=span.get() / every.get() {
             wait_until(start + every * turn)?;
@@ -52,13 +54,20 @@ pub(super) fn cost(
     cost
 }
 
-/// What packs so many samples of each CPU, of a loop with some ten addresses, one a millisecond.
-pub(super) fn packing(cpus: u32, samples: i64) -> impl FnMut(&mut Vec<u8>) + Send {
+/// What packs so many samples of each CPU, one a millisecond, of a loop with 47 addresses.
+pub(super) fn packing(
+    cpus: u32,
+    samples: i64,
+    is_in_haste: bool,
+) -> impl FnMut(&mut Vec<u8>) + Send {
     let options = BlockOptions { stacks: false, cgroups: false, whole_microseconds: false };
-    let writer = |cpu| BlockWriter::new("node001", cpu, options);
+    let writer = |cpu| {
+        let mut writer = BlockWriter::new("node001", cpu, options);
+        writer.set_haste(is_in_haste);
+        writer
+    };
     let mut writers: Vec<BlockWriter> = (0..cpus).map(writer).collect();
     let sample = |at: i64| {
-        // Odd multiples: neither jitter nor address repeats soon.
         let (jitter, place) = (at * 7_919 % 4_001, at.unsigned_abs() * 31 % 47);
         let time = 1_700_000_000_000_000_000 + at * 1_000_000 + jitter;
         Sample {

@@ -10,7 +10,7 @@ const EMPTY_MAX: i64 = 60;
 #[derive(Debug)]
 pub(super) struct OfCpu {
     pub(super) cpu: u32,
-    writer: BlockWriter,
+    pub(super) writer: BlockWriter,
     /// The second that the block is of; least before the first sample.
     second: i64,
     /// Whether the block has a sample that is handed on in any case.

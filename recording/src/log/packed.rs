@@ -45,9 +45,6 @@ pub(crate) const CELLS_MAX: usize = 1 << 20;
 /// Texts of a block at most: no value has more than one.
 const TEXTS_MAX: u64 = CELLS_MAX as u64;
 
-/// A block of fewer rows is made in haste: those of samples are made ten times a second while somebody watches.
-const FEW_ROWS: usize = 256;
-
 /// Octets of the prefix before the names.
 const FIXED_LEN: usize = 32;
 
@@ -265,11 +262,7 @@ pub(crate) fn pack(
     let columns_octets: usize = batch.columns.iter().map(|column| column.octets.len()).sum();
     limited("octets of texts", columns_octets, BODY_MAX)?;
     limited("texts", texts.len(), CELLS_MAX)?;
-    if rows < FEW_ROWS {
-        sections.begin_in_haste();
-    } else {
-        sections.begin();
-    }
+    sections.begin();
     // Samples take about as many octets, beside what their texts do.
     let (mut body, mut words) = (Vec::with_capacity(4 * rows + 256), Vec::new());
     put_varint(texts.len() as u64, &mut body);

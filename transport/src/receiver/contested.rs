@@ -1,6 +1,6 @@
 //! Blocks of collectors that stand by for each other, see [`standby`](super::standby).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meikyo_recording::origin::Ranges;
 use meikyo_recording::{Arrived, Origin, PackedRows, Received, Source};
@@ -170,6 +170,21 @@ impl Receiver {
         if let Some((_, turn)) = self.turns_under_way.remove(&ticket) {
             self.turns_lost.push((place.clone(), turn));
         }
+    }
+
+    /// Those who lost blocks, and those who stand by for them: what was spare with these blocks comes again.
+    pub(super) fn with_those_beside(
+        &self,
+        place: &Place,
+        lost: BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let groups = || self.groups.get(place).into_iter().flat_map(BTreeMap::values);
+        let beside = |sender: &String| {
+            let own = groups().filter(|group| group.has_member(sender));
+            own.flat_map(|group| group.others_than(sender)).collect::<Vec<_>>()
+        };
+        let beside: Vec<String> = lost.iter().flat_map(beside).collect();
+        lost.into_iter().chain(beside).collect()
     }
 
     /// A block could not be stored: what others stood by with comes again.

@@ -148,8 +148,8 @@ impl KnownTimes {
             let Origin { source, first: number, .. } = &arrived.origin;
             let of_sender = spans.entry(source.sender.clone());
             let (spans, before) = of_sender.or_insert_with(|| (Spans::default(), i64::MIN));
-            let given_up = spans.add((source.boot, *number), arrived.times);
-            *before = (*before).max(given_up.unwrap_or(i64::MIN));
+            spans.add((source.boot, *number), arrived.times);
+            *before = (*before).max(spans.given_up());
             let least = first.entry(source).or_insert((*number, arrived.times.0));
             *least = (*least).min((*number, arrived.times.0));
         }
@@ -265,12 +265,23 @@ impl Group {
     /// A block of a collector that was to be stored is lost. Returns the others, whose sessions are to be ended: of
     /// what they sent that was spare only with this block, all that is not accounted for comes again.
     pub(super) fn lost(&mut self, sender: &str, number: (u64, u64)) -> Vec<String> {
-        let member = self.members.get_mut(sender);
-        if !member.is_some_and(|member| member.spans.take_back(number)) {
+        let Some(member) = self.members.get_mut(sender) else { return Vec::new() };
+        if !member.spans.take_back(number) {
             return Vec::new();
         }
+        self.stored_until = self.stored_until.max(member.spans.given_up());
+        self.others_than(sender)
+    }
+
+    /// The collectors that are here, but one.
+    pub(super) fn others_than(&self, sender: &str) -> Vec<String> {
         let others = self.members.iter().filter(|(name, of)| *name != sender && of.is_here);
         others.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether it is one of the collectors.
+    pub(super) fn has_member(&self, sender: &str) -> bool {
+        self.members.contains_key(sender)
     }
 
     /// Octets of a collector's blocks that are neither stored nor accounted for.
@@ -417,8 +428,9 @@ impl Group {
             let schema = schema.filter(|table| has_own || table.name == EVENTS.0);
             schema.and_then(|schema| kept_of(&rows, schema, is_own))
         };
-        if has_own && let Some(given_up) = member.spans.add(number, times) {
-            self.stored_until = self.stored_until.max(given_up);
+        if has_own {
+            member.spans.add(number, times);
+            self.stored_until = self.stored_until.max(member.spans.given_up());
         }
         match kept {
             Some(kept) => self.acts.push(Act::Store(kept, origin)),

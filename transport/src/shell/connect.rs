@@ -6,7 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use meikyo_units::{Bytes, Nanos, in_one_line};
@@ -172,30 +172,28 @@ type Outcome = Result<(Line, Vec<u8>), String>;
 /// A connection in the making, by a thread of its own.
 pub(super) struct Connecting {
     outcome: Receiver<Outcome>,
-    thread: std::thread::JoinHandle<()>,
 }
 
 impl Connecting {
     pub(super) fn begin(target: &Target, waker: &UnixStream) -> io::Result<Self> {
         let (told, outcome) = sync_channel(1);
         let (target, waker) = (target.clone(), waker.try_clone()?);
-        let thread =
-            std::thread::Builder::new().name("uplink-connect".into()).spawn(move || {
-                // Who waited may be gone.
-                drop(told.send(connect(&target).map_err(|error| in_one_line(&error))));
-                drop(told);
-                wake(&waker);
-            })?;
-        Ok(Self { outcome, thread })
+        std::thread::Builder::new().name("uplink-connect".into()).spawn(move || {
+            // Who waited may be gone.
+            drop(told.send(connect(&target).map_err(|error| in_one_line(&error))));
+            drop(told);
+            wake(&waker);
+        })?;
+        Ok(Self { outcome })
     }
 
-    pub(super) fn is_done(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    /// What came of it; also that the thread has panicked, which has told of itself.
-    pub(super) fn outcome(self) -> Outcome {
-        self.outcome.recv().unwrap_or_else(|_| Err("the connecting thread has ended".into()))
+    /// What came of it, once; also that the thread has panicked, which has told of itself. `None` before.
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        match self.outcome.try_recv() {
+            Ok(outcome) => Some(outcome),
+            Err(TryRecvError::Disconnected) => Some(Err("the connecting thread has ended".into())),
+            Err(TryRecvError::Empty) => None,
+        }
     }
 }
 

@@ -25,8 +25,9 @@ use crate::wire::Ask;
 /// Octets that are read at once.
 const READ_BYTES: usize = 16 << 10;
 
-/// How long it is waited at least while a connection is being made, whose thread ends the wait.
-const CONNECTING: Nanos = Nanos::from_millis(200);
+/// While a connection is being made, or is full, the wait is at least this long, unless that ends it: what is due to
+/// be sent cannot be.
+const NOTHING_TO_SEND: Nanos = Nanos::from_millis(200);
 
 /// Drives a sender on the caller's thread: one connection at a time, no runtime.
 pub struct Driver {
@@ -200,9 +201,10 @@ impl Driver {
 
     fn connect(&mut self) {
         let now = self.now();
-        if let Some(connecting) = self.connecting.take_if(|connecting| connecting.is_done()) {
+        if let Some(outcome) = self.connecting.as_ref().and_then(Connecting::outcome) {
+            self.connecting = None;
             self.forget_wakes();
-            match connecting.outcome() {
+            match outcome {
                 Ok((line, first)) => {
                     self.line = Some(line);
                     self.is_readable = true;
@@ -290,7 +292,8 @@ impl Driver {
     fn wait_most(&self) -> Nanos {
         let now = self.now();
         let wait = self.sender.next_wakeup(now).saturating_sub(now.monotonic);
-        if self.connecting.is_some() { wait.max(CONNECTING) } else { wait }
+        let is_full = self.unwritten.len() >= UNWRITTEN_BYTES_MAX;
+        if is_full || self.connecting.is_some() { wait.max(NOTHING_TO_SEND) } else { wait }
     }
 
     fn waker_fd(&self) -> PollFd<'_> {

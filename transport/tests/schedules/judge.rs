@@ -79,6 +79,7 @@ pub(crate) struct StoodBy {
     receiver_kills: u64,
     lost_intervals: u64,
     torn_intervals: u64,
+    forgotten_intervals: u64,
 }
 
 impl StoodBy {
@@ -139,13 +140,23 @@ pub(crate) fn judge_standby(world: &World, seen: &mut StoodBy) -> Result<(), Str
         if missing.is_empty() {
             continue;
         }
-        // Of other collectors' rows none were taken that this one had told of when its blocks found no room on the
-        // receiver's disk; whole intervals are lost with them only then.
+        let is_told = missing.iter().all(|row| lost.iter().any(|(_, of)| of == row));
+        // The newest blocks of a life that only the memory of a sender had, since its spool's disk was full, are gone
+        // with its process: the receiver cannot tell how many there were.
+        let made = world.machines.iter().flat_map(|of| {
+            let has = |rows: &Vec<u64>| missing.iter().any(|row| rows.contains(row));
+            let with = of.made.iter().filter(move |(_, rows)| has(rows));
+            with.map(|_| of.disk_was_full)
+        });
+        let in_memory: Vec<bool> = made.collect();
+        let is_in_memory =
+            !is_told && !in_memory.is_empty() && in_memory.iter().all(|is_so| *is_so);
         let is_whole = missing.len() == rows.len();
         let is_had = |row: &u64| world.machines.iter().any(|of| had(of, &lost, *row));
-        let is_told = missing.iter().all(|row| lost.iter().any(|(_, of)| of == row));
         if is_told && (!is_whole || !missing.iter().any(is_had)) {
             seen.torn_intervals += 1;
+        } else if is_in_memory {
+            seen.forgotten_intervals += 1;
         } else if world.receiver_kills > 0 {
             // What was undecided when a receiver was killed is left to who had told of later intervals.
             seen.lost_intervals += 1;

@@ -46,6 +46,8 @@ pub(crate) struct Character {
     receiver_late: Nanos,
     /// Whether machines lose their power, or are only killed.
     power_cuts: bool,
+    /// Whether the receiver is killed; else a sender is in its place.
+    receiver_kills: bool,
     clock_steps: bool,
     /// Whether the senders measure the same devices and stand by for each other.
     pub(crate) stands_by: bool,
@@ -75,6 +77,7 @@ impl Character {
             lasts: Nanos::from_secs(one_of(&[20, 60])),
             receiver_late: Nanos::from_secs(one_of(&[0, 0, 10])),
             power_cuts: one_of(&[0, 1]) == 1,
+            receiver_kills: true,
             clock_steps: one_of(&[0, 0, 1]) == 1,
             stands_by: false,
         }
@@ -91,6 +94,7 @@ impl Character {
             on_disk: is_kind || own.on_disk,
             spool_bytes: if is_kind { 4 << 20 } else { own.spool_bytes },
             power_cuts: !is_kind && own.power_cuts,
+            receiver_kills: random.once_in(2),
             clock_steps: false,
             rows: 4,
             stands_by: true,
@@ -123,6 +127,7 @@ impl Character {
             lasts: Nanos::from_secs(backlog_s + 65),
             receiver_late: Nanos::from_secs(backlog_s),
             power_cuts: false,
+            receiver_kills: false,
             clock_steps: false,
             stands_by: false,
         }
@@ -625,7 +630,8 @@ impl World {
             0..=2 => self.cut(index),
             3 => self.stop_sender(index, false),
             4 => self.stop_sender(index, self.character.power_cuts),
-            5 => self.stop_receiver(),
+            5 if self.character.receiver_kills => self.stop_receiver(),
+            5 => self.stop_sender(index, false),
             6 => {
                 self.store.is_full = true;
                 let wait = self.random.span(Nanos::from_secs(3));

@@ -20,7 +20,7 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Sections shorter than this are stored: the header of a frame would eat what compression saves.
 const COMPRESSED_LEN_MIN: usize = 16;
 
-/// The same where octets are worth less than time.
+/// The same where octets are worth less than time: to compress a section takes as long as packing a hundred rows.
 const COMPRESSED_LEN_MIN_IN_HASTE: usize = 128;
 
 /// Octets of a varint at most.
@@ -36,7 +36,8 @@ pub(crate) struct SectionWriter {
     pub(super) bits: Vec<u8>,
     /// Octets of all sections since the last [`SectionWriter::begin`], before they were compressed.
     pub(super) plain_len: usize,
-    compressed_len_min: usize,
+    /// Whether octets are worth less than time.
+    pub(crate) is_in_haste: bool,
     /// Leaves every section as it is, so that a test reaches what is in it.
     #[cfg(test)]
     is_storing: bool,
@@ -57,18 +58,14 @@ impl SectionWriter {
 
     /// Begins the sections of another block.
     pub(super) fn begin(&mut self) {
-        (self.plain_len, self.compressed_len_min) = (0, COMPRESSED_LEN_MIN);
-    }
-
-    /// The same, where short sections are stored: to compress one takes as long as a hundred rows take in all.
-    pub(super) fn begin_in_haste(&mut self) {
-        (self.plain_len, self.compressed_len_min) = (0, COMPRESSED_LEN_MIN_IN_HASTE);
+        self.plain_len = 0;
     }
 
     /// Appends a section, compressed where that makes it shorter.
     pub(super) fn put(&mut self, octets: &[u8], out: &mut Vec<u8>) {
         self.plain_len = self.plain_len.saturating_add(octets.len());
-        let compressed = octets.len() >= self.compressed_len_min && self.compress(octets).is_some();
+        let least = if self.is_in_haste { COMPRESSED_LEN_MIN_IN_HASTE } else { COMPRESSED_LEN_MIN };
+        let compressed = octets.len() >= least && self.compress(octets).is_some();
         #[cfg(test)]
         let compressed = compressed && !self.is_storing;
         let frame = self.frame.get(MAGIC.len()..).unwrap_or_default();

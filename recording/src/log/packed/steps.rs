@@ -1,6 +1,7 @@
 //! Numbers of which each is about as far from the one before as all are: times, and counters.
 
 use super::magnitudes::{self, bits_of};
+use super::met::hash_of;
 use super::sections::{SectionWriter, zigzag};
 
 /// Differences that the usual one is found among, and that are looked at before all are.
@@ -37,8 +38,8 @@ impl Steps {
         Self { step, unit: unit.max(1) }
     }
 
-    /// Whether the steps from value to value may take less than so many bits: half of what the differences that are
-    /// looked at take. Addresses seldom do, and are many.
+    /// Whether steps may take fewer bits than `most`, by some of the differences; an estimate of up to twice as many
+    /// is still tried. Addresses seldom do, and are many.
     pub(super) fn may_take_less(values: &[u64], most: u64) -> bool {
         let some = || some_differences(values);
         let bits: u64 = Self::among(some(), some()).apart(some()).map(bits_of).sum();
@@ -74,8 +75,14 @@ fn differences(values: &[u64]) -> impl Iterator<Item = u64> {
     values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]))
 }
 
+/// One of every so many differences, at uneven distances: values may repeat themselves at even ones.
 fn some_differences(values: &[u64]) -> impl Iterator<Item = u64> {
-    differences(values).step_by(looked_at_every(values))
+    let every = looked_at_every(values);
+    let places = (0..values.len().div_ceil(every)).map(move |part| {
+        let within = usize::try_from(hash_of(part as u64) >> 32).expect("32 bits") % every;
+        part * every + within
+    });
+    places.filter_map(|at| Some(values.get(at + 1)?.wrapping_sub(*values.get(at)?)))
 }
 
 fn looked_at_every(values: &[u64]) -> usize {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 /// Spans that are told apart; of more the earliest is given up, see [`Spans::add`].
 const SPANS_MAX: usize = 256;
 
-/// Blocks that can be taken back, the newest ones: more than are handed to a disk between two of its syncs.
-const RECENT_MAX: usize = 512;
+/// Blocks that can be taken back: the newest ones.
+const RECENT_MAX: usize = 4_096;
 
 /// Blocks whose numbers follow each other: what one life of a collector measured without a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +19,21 @@ struct Span {
 }
 
 /// The spans of one collector.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Spans {
     all: Joined,
     /// Those of all blocks but the newest, and these one by one.
     older: Joined,
     recent: VecDeque<Span>,
+    /// The end of the latest span that was given up.
+    given_up: i64,
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        let [all, older] = [Joined::default(), Joined::default()];
+        Self { all, older, recent: VecDeque::new(), given_up: i64::MIN }
+    }
 }
 
 /// Spans none of which can be joined with another one.
@@ -32,8 +41,8 @@ pub(super) struct Spans {
 struct Joined(Vec<Span>);
 
 impl Joined {
-    /// Adds a span, and gives up the earliest one where they are too many; the end of that one.
-    fn add(&mut self, mut new: Span) -> Option<i64> {
+    /// Adds a span, and gives up the earliest one where they are too many; the end of that one, else `given_up`.
+    fn add(&mut self, mut new: Span, given_up: i64) -> i64 {
         self.0.retain(|span| {
             let is_next = span.boot == new.boot
                 && (span.last.checked_add(1) == Some(new.first)
@@ -48,29 +57,29 @@ impl Joined {
         });
         self.0.push(new);
         if self.0.len() <= SPANS_MAX {
-            return None;
+            return given_up;
         }
-        let earliest = (0..self.0.len()).min_by_key(|&at| self.0[at].until)?;
-        Some(self.0.swap_remove(earliest).until)
+        let earliest = (0..self.0.len()).min_by_key(|&at| self.0[at].until);
+        earliest.map_or(given_up, |at| self.0.swap_remove(at).until.max(given_up))
     }
 }
 
 impl Spans {
-    /// Notes a block that was taken. Returns the end of a span that is given up to keep the limit.
-    pub(super) fn add(
-        &mut self,
-        (boot, number): (u64, u64),
-        (from, until): (i64, i64),
-    ) -> Option<i64> {
+    /// Notes a block that was taken.
+    pub(super) fn add(&mut self, (boot, number): (u64, u64), (from, until): (i64, i64)) {
         let new = Span { boot, first: number, last: number, from, until };
         self.recent.push_back(new);
         if self.recent.len() > RECENT_MAX
             && let Some(oldest) = self.recent.pop_front()
         {
-            // What is given up is given up among all, too.
-            self.older.add(oldest);
+            self.given_up = self.older.add(oldest, self.given_up);
         }
-        self.all.add(new)
+        self.given_up = self.all.add(new, self.given_up);
+    }
+
+    /// The end of the latest span that was given up to keep the limit: until then nothing is known.
+    pub(super) fn given_up(&self) -> i64 {
+        self.given_up
     }
 
     /// Takes back that a block was taken; whether it is one of the newest, which alone can be.
@@ -81,7 +90,7 @@ impl Spans {
         if is_taken_back {
             self.all = self.older.clone();
             for span in &self.recent {
-                self.all.add(*span);
+                self.given_up = self.all.add(*span, self.given_up);
             }
         }
         is_taken_back
@@ -113,7 +122,7 @@ mod tests {
         let mut spans = Spans::default();
         for number in [1, 2, 5, 4, 3] {
             let at = i64::try_from(number).unwrap() * 10;
-            assert_eq!(spans.add((7, number), (at, at + 1)), None);
+            spans.add((7, number), (at, at + 1));
         }
         assert_eq!(spans.all.0.len(), 1);
         assert_eq!(spans.hole_in((10, 51)), None);
@@ -172,8 +181,10 @@ mod tests {
         let mut spans = Spans::default();
         for number in 0..SPANS_MAX as u64 {
             let at = number.cast_signed() * 10;
-            assert_eq!(spans.add((1, number * 2 + 1), (at, at)), None);
+            spans.add((1, number * 2 + 1), (at, at));
         }
-        assert_eq!(spans.add((1, 10_000), (99_999, 99_999)), Some(0));
+        assert_eq!(spans.given_up(), i64::MIN);
+        spans.add((1, 10_000), (99_999, 99_999));
+        assert_eq!(spans.given_up(), 0);
     }
 }
