@@ -224,9 +224,13 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn samples_come_back_as_they_were(samples in prop::collection::vec(sample(), 1..200)) {
+        fn samples_come_back_as_they_were(
+            samples in prop::collection::vec(sample(), 1..200),
+            is_in_haste: bool,
+        ) {
             let options = BlockOptions { stacks: true, cgroups: true, whole_microseconds: false };
             let mut writer = BlockWriter::new("node001", 7, options);
+            writer.set_haste(is_in_haste);
             samples.iter().for_each(|sample| writer.push(sample));
             let block = writer.finish().unwrap().unwrap();
             let sent = PackedRows::received(block.payload().to_vec(), block.checksum()).unwrap();
@@ -271,6 +275,22 @@ mod tests {
             push_hexadecimal(number >> shift, &mut text);
             prop_assert_eq!(text, format!("{:x}", number >> shift).into_bytes());
         }
+    }
+
+    #[test]
+    fn blocks_of_few_samples_are_longer_in_haste_and_others_are_not() {
+        let octets = |samples: u32, is_in_haste: bool| {
+            let options = BlockOptions { stacks: false, cgroups: false, whole_microseconds: false };
+            let mut writer = BlockWriter::new("node001", 7, options);
+            writer.set_haste(is_in_haste);
+            for at in 0..samples {
+                let (time, address) = (i64::from(at) * 1_000_000, u64::from(at % 7) * 8);
+                writer.push(&Sample { time, tid: at % 2, address, ..Sample::default() });
+            }
+            writer.finish().unwrap().unwrap().payload().len()
+        };
+        assert!(octets(100, true) > octets(100, false));
+        assert_eq!(octets(1_000, true), octets(1_000, false));
     }
 
     #[test]

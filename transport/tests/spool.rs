@@ -4,12 +4,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
 use std::rc::Rc;
 
 use meikyo_recording::{Column, ColumnKind, Meaning, PackedRows, Packer, TableSchema};
-use meikyo_transport::limits::{ANSWERS_WITHIN, SpoolLimits};
-use meikyo_transport::shell::{Target, Uplink};
+use meikyo_transport::limits::{ANSWERS_WITHIN, PING_EVERY, SpoolLimits};
+use meikyo_transport::shell::{Driver, Target, Uplink};
 use meikyo_transport::wire::{
     Declared, Decoder, Gap, Hello, Message, Numbers, Pong, Reason, Welcome,
 };
@@ -519,6 +520,44 @@ fn what_found_no_room_in_the_queue_is_told_also_by_who_ends() {
     };
     told += blocks.len() as u64 + lost(&gaps);
     assert_eq!(told, OFFERED);
+}
+
+#[test]
+fn a_line_that_takes_nothing_more_keeps_no_processor_busy() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let authority = listener.local_addr().unwrap().to_string();
+    let target = Target { authority, prefix: String::new(), roots: None, token: None };
+    let spool = SpoolLimits::STANDARD;
+    let wide = SenderOptions { spool, ..options(1, &["s"]) };
+    let mut driver = Driver::open(target, wide, None).unwrap();
+    for _ in 0..900 {
+        driver.offer("s", &rows(1_000)).unwrap();
+    }
+    // It greets, and then reads nothing.
+    let receiver = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 4_096];
+        while !request.windows(4).any(|four| four == b"\r\n\r\n") {
+            assert!(socket.read(&mut request).unwrap() > 0);
+        }
+        let (version, window_bytes, has) = (1, 8 << 20, Vec::new());
+        let welcome = Message::Welcome(Welcome { version, window_bytes, has }).encoded();
+        let upgraded = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: meikyo-rows/1\r\n\r\n";
+        socket.write_all(&[&upgraded[..], &welcome].concat()).unwrap();
+        socket
+    });
+    assert!(driver.wait(Nanos::from_secs(10), |status| status.sender.is_welcome).sender.is_welcome);
+    let socket = receiver.join().unwrap();
+    // The next time that the receiver's time is asked for is within that.
+    let mut turns = 0;
+    let status = driver.wait(PING_EVERY + Nanos::SECOND, |_| {
+        turns += 1;
+        false
+    });
+    assert_eq!((status.trouble, status.sender.acknowledged_blocks), (None, 0));
+    assert!(status.written_bytes < 7_000_000, "{} octets were taken", status.written_bytes);
+    assert!((3..100).contains(&turns), "{turns} turns");
+    drop(socket);
 }
 
 /// Blocks that were told to have found no room.
