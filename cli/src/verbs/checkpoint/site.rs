@@ -562,6 +562,12 @@ impl Site {
             // Every host needs ranks.
             ("OMPI_MCA_rmaps_base_mapping_policy".to_owned(), "node".to_owned()),
         ];
+        // Hosts on this machine have the same names and numbers of processes in every job, and these are all that Open MPI
+        // tells its temporary files of different jobs apart by.
+        const OPEN_MPI_FILES: &str = "OMPI_MCA_orte_tmpdir_base";
+        if self.way == Way::Local && std::env::var_os(OPEN_MPI_FILES).is_none() {
+            variables.push((OPEN_MPI_FILES.to_owned(), path("open-mpi")));
+        }
         let agent = match &self.way {
             way if *way == Way::Local || self.afar().is_some() => {
                 // Whoever has made the containers is root in them.
