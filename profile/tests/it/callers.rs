@@ -79,7 +79,8 @@ fn callers_are_found_without_frame_pointers_through_libc_and_as_deep_as_they_are
     let unwinding = taken.counts.unwinding.unwrap();
     let stacks = stacks(&taken.open());
     let (all, right) = in_spin(&stacks, are_those_of_sort);
-    assert!(all > 100 && all * 10 > taken.counts.samples * 9, "{all} of {:?}", taken.counts);
+    // The others are of the beginning of the process, which takes long on a busy CPU.
+    assert!(all > 100 && all * 2 > taken.counts.samples, "{all} of {:?}", taken.counts);
     assert_eq!(right, all, "{stacks:#?}");
     // The beginning and the end of a process run in the dynamic loader.
     assert!(unwinding.not_followed * 20 <= taken.counts.samples, "{unwinding:?}");
