@@ -392,40 +392,23 @@ fn who_stands_by_is_one_of_its_own_cluster() {
     }
 }
 
-/// Two collectors measure an interval: the ticket of the block of the first one, beside which the second one's is spare.
-fn both_measure(receiver: &mut Receiver) -> u64 {
-    for (session, host) in [(1, "a"), (2, "b")] {
-        receiver.connected(at(1), session, Permit::anybody());
-        let streams = hello("x").streams;
-        let greeting = Hello { streams, ..standing_by(host, 7) };
-        let heard = say(receiver, session, &[Message::Hello(greeting)]);
-        assert!(matches!(&heard.said[..], [Message::Welcome(_)]), "{heard:?}");
+#[test]
+fn a_block_that_is_not_on_the_disk_is_asked_for_again_of_all_who_measured_its_time() {
+    for is_reopened in [false, true] {
+        let (mut receiver, place) = (Receiver::new(), Place::new(Some("west"), "s"));
+        for (session, host) in [(1, "a"), (2, "b")] {
+            receiver.connected(at(1), session, Permit::anybody());
+            let greeting = Hello { streams: hello("x").streams, ..standing_by(host, 7) };
+            say(&mut receiver, session, &[Message::Hello(greeting)]);
+        }
+        let stored = *say(&mut receiver, 1, &[block("west:m@a", 1)]).stored.last().unwrap();
+        assert_eq!(say(&mut receiver, 2, &[block("west:m@b", 1)]).stored, [0; 0], "it is spare");
+        match is_reopened {
+            true => receiver.opened(at(1), (&place, &[]), stored, &OnDisk::default()),
+            false => receiver.lost(&place, stored),
+        }
+        assert_eq!(hear(&mut receiver).closed.len(), 2, "both sessions, {is_reopened}");
     }
-    let [of_a, of_b] = ["west:m@a", "west:m@b"].map(|sender| block(sender, 1));
-    let stored = say(receiver, 1, &[of_a]).stored;
-    assert_eq!(say(receiver, 2, &[of_b]).stored, [0; 0], "it is spare");
-    *stored.last().unwrap()
-}
-
-#[test]
-fn a_block_that_finds_no_room_is_asked_for_again_of_all_who_measured_its_time() {
-    let mut receiver = Receiver::new();
-    let place = Place::new(Some("west"), "s");
-    let stored = both_measure(&mut receiver);
-    receiver.lost(&place, stored);
-    let heard = hear(&mut receiver);
-    assert_eq!(heard.closed, [(2, Code::Unable), (1, Code::Unable)], "{heard:?}");
-}
-
-#[test]
-fn a_block_that_is_gone_from_a_reopened_log_is_asked_for_again_of_all_who_measured_its_time() {
-    let mut receiver = Receiver::new();
-    let place = Place::new(Some("west"), "s");
-    let stored = both_measure(&mut receiver);
-    receiver.opened(at(1), (&place, &[]), stored, &OnDisk::default());
-    let mut closed = hear(&mut receiver).closed;
-    closed.sort_unstable_by_key(|(session, _)| *session);
-    assert_eq!(closed, [(1, Code::Unable), (2, Code::Unable)]);
 }
 
 #[test]
