@@ -28,7 +28,8 @@ pub use driver::Driver;
 pub use forward::{Forward, ForwardError, Handle, Panicked};
 
 use crate::limits::{ASKED_MAX, QUEUE_BLOCKS_MAX};
-use crate::sender::{OfferError, OpenSenderError, SenderOptions, SenderStatus, Skipped};
+use crate::sender::{OfferError, OpenSenderError, Sender, SenderOptions, SenderStatus, Skipped};
+use crate::spool::Directory;
 use crate::wire::{Ask, Declared};
 
 /// How long the thread sleeps at most; everything that it waits for wakes it earlier.
@@ -129,7 +130,12 @@ impl Uplink {
             (declared.stream.clone(), names.collect())
         };
         let declared = options.streams.iter().map(tables).collect();
-        let driver = Driver::open(target, options, spool)?;
+        let unusable = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| StartError::Spool { path, source }
+        };
+        let files = spool.map(|path| Directory::open(path).map_err(unusable(path))).transpose()?;
+        let driver = Driver::of(Sender::open(options, files)?, target)?;
         let refused = |source| StartError::Thread { source };
         let waker = driver.waker().map_err(refused)?;
         let (orders, waiting) = sync_channel(QUEUE_BLOCKS_MAX);

@@ -529,7 +529,7 @@ fn a_line_that_takes_nothing_more_keeps_no_processor_busy() {
     let target = Target { authority, prefix: String::new(), roots: None, token: None };
     let spool = SpoolLimits::STANDARD;
     let wide = SenderOptions { spool, ..options(1, &["s"]) };
-    let mut driver = Driver::open(target, wide, None).unwrap();
+    let mut driver = Driver::open(target, wide).unwrap();
     for _ in 0..900 {
         driver.offer("s", &rows(1_000)).unwrap();
     }

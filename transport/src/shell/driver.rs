@@ -1,12 +1,11 @@
 //! A sender and its connection, turned by the thread that has them.
 //!
 //! Nothing here waits for a line or a receiver but [`Driver::wait`], [`Driver::finish`] and the shell's own sleep.
-//! Connections are made by a thread of their own. A spool in a directory does wait for its disk: who must not be
-//! held up by that has a thread for the driver, which is what an [`Uplink`](super::Uplink) is.
+//! Connections are made by a thread of their own. A spool in a directory does wait for its disk, so a sender with one
+//! has a thread, which is what an [`Uplink`](super::Uplink) is.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Instant;
 
 use meikyo_recording::PackedRows;
@@ -54,21 +53,16 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// A sender; its spool is in memory when no directory is given.
+    /// A driver of a sender with its spool in memory.
     ///
     /// # Errors
-    /// When the spool cannot be used, or the system gives no pipe.
-    pub fn open(
-        target: Target,
-        options: SenderOptions,
-        spool: Option<&Path>,
-    ) -> Result<Self, StartError> {
-        let unusable = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| StartError::Spool { path, source }
-        };
-        let files = spool.map(|path| Directory::open(path).map_err(unusable(path))).transpose()?;
-        let sender = Sender::open(options, files)?;
+    /// When no receiver would take such a sender, or the system gives no pipe.
+    pub fn open(target: Target, options: SenderOptions) -> Result<Self, StartError> {
+        Self::of(Sender::open(options, None)?, target)
+    }
+
+    /// A driver of any sender.
+    pub(super) fn of(sender: Sender<Directory>, target: Target) -> Result<Self, StartError> {
         let refused = |source| StartError::Thread { source };
         let (woken, waker) = UnixStream::pair().map_err(refused)?;
         woken.set_nonblocking(true).map_err(refused)?;

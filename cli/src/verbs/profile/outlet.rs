@@ -40,7 +40,7 @@ impl Outlet {
         spool: Option<&Path>,
     ) -> Result<Self, StartError> {
         let sending = match spool {
-            None => Sending::Here(Box::new(Driver::open(target, options, None)?)),
+            None => Sending::Here(Box::new(Driver::open(target, options)?)),
             Some(_) => Sending::ByThread(Uplink::start(target, options, spool)?),
         };
         Ok(Self { sending, blocks: Vec::new(), offered: 0, rows: 0 })
