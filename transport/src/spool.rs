@@ -241,35 +241,40 @@ impl<F: Files> Spool<F> {
             is_vouched: false,
         };
         if spool.files.is_some() {
+            // A sender that is killed in the midst of this leaves what its next life takes for the same.
             let told = spool.restore()?;
+            let earlier = spool.vouch();
             spool.begin_file();
             told.into_iter().for_each(|(source, gap)| spool.tell_gap(source, gap));
-            spool.vouch();
+            spool.remove_unneeded();
+            spool.remove_vouching(&earlier);
         }
         Ok(spool)
     }
 
-    /// Says in the directory that everything that this life accepts is in it, in place of what earlier
-    /// lives said.
-    fn vouch(&mut self) {
-        let Some(files) = &mut self.files else { return };
-        let names = files.names().unwrap_or_default();
-        for earlier in names.iter().filter(|name| vouched_life(name).is_some()) {
-            self.counts.refused_calls += u64::from(files.remove(earlier).is_err());
-        }
+    /// Says in the directory that everything that this life accepts is in it; the files that say so of
+    /// earlier lives.
+    fn vouch(&mut self) -> Vec<String> {
+        let Some(files) = &mut self.files else { return Vec::new() };
+        let mut earlier = files.names().unwrap_or_default();
+        earlier.retain(|name| vouched_life(name).is_some());
         let name = vouching_name(self.head.boot);
         self.is_vouched = files.append(&name, b"").and_then(|()| files.sync(&name)).is_ok();
+        earlier
     }
 
     /// Takes that back: something is in memory only, and gone when the sender is killed. A full disk
     /// lets a file be removed.
     fn stop_vouching(&mut self) {
-        if let Some(files) = &mut self.files
-            && std::mem::take(&mut self.is_vouched)
-        {
-            self.counts.refused_calls +=
-                u64::from(files.remove(&vouching_name(self.head.boot)).is_err());
+        if std::mem::take(&mut self.is_vouched) {
+            self.remove_vouching(&[vouching_name(self.head.boot)]);
         }
+    }
+
+    fn remove_vouching(&mut self, names: &[String]) {
+        let Some(files) = &mut self.files else { return };
+        let refused = names.iter().filter(|name| files.remove(name).is_err()).count();
+        self.counts.refused_calls += refused as u64;
     }
 
     pub(crate) fn counts(&self) -> SpoolCounts {
@@ -374,6 +379,7 @@ impl<F: Files> Spool<F> {
         let full = self.order.back().is_none_or(is_full);
         if self.files.is_some() && full {
             self.begin_file();
+            self.remove_unneeded();
         }
         let file = self.order.back_mut().filter(|file| !file.is_broken);
         let (Some(files), Some(file)) = (&mut self.files, file) else {
@@ -416,13 +422,8 @@ impl<F: Files> Spool<F> {
             drop(files.remove(&name));
             return;
         }
-        self.order.push_back(FileState {
-            number,
-            bytes: head.len() as u64,
-            needed: 0,
-            is_broken: false,
-        });
-        self.remove_unneeded();
+        let (bytes, needed, is_broken) = (head.len() as u64, 0, false);
+        self.order.push_back(FileState { number, bytes, needed, is_broken });
     }
 
     /// Forces what was accepted to the disk. What the disk refuses to take is tried again the next

@@ -576,6 +576,14 @@ pub(crate) fn message_at(octets: &[u8]) -> Option<(Message, usize)> {
     Header::of(octets)?.ok()?.message(octets).ok()?
 }
 
+/// Whether octets are the beginning of a frame and end before it does.
+pub(crate) fn is_cut_frame(octets: &[u8]) -> bool {
+    match Header::of(octets) {
+        None => octets.first() == Some(&MAGIC),
+        Some(header) => header.is_ok_and(|header| octets.len() < HEADER_LEN + header.length),
+    }
+}
+
 /// Where the next whole frame begins in octets, at `from` or behind; `None` when there is none.
 pub(crate) fn next_frame(octets: &[u8], from: usize) -> Option<usize> {
     let rest = octets.get(from..)?;

@@ -25,6 +25,21 @@ struct Disk {
     synced: BTreeMap<String, usize>,
     refuses_reads: Option<i32>,
     refuses_syncs: bool,
+    /// How many octets and calls the sender still comes to before it is killed.
+    left: Option<usize>,
+}
+
+impl Disk {
+    /// How many of so many octets a call writes until the sender is killed; an error from then on.
+    fn write(&mut self, octets: usize) -> io::Result<usize> {
+        let Some(left) = &mut self.left else { return Ok(octets) };
+        let written = octets.min(left.saturating_sub(1));
+        if *left == 0 {
+            return Err(io::Error::other("the sender was killed"));
+        }
+        *left = left.saturating_sub(octets + 1);
+        Ok(written)
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -53,7 +68,9 @@ impl Files for Shared {
     }
 
     fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
-        self.change(|disk| disk.files.entry(name.into()).or_default().extend_from_slice(octets));
+        let mut disk = self.0.borrow_mut();
+        let written = disk.write(octets.len())?;
+        disk.files.entry(name.into()).or_default().extend_from_slice(&octets[..written]);
         Ok(())
     }
 
@@ -79,13 +96,16 @@ impl Files for Shared {
         if disk.refuses_syncs {
             return Err(io::Error::other("the disk is broken"));
         }
+        disk.write(0)?;
         let length = disk.files.get(name).ok_or(io::ErrorKind::NotFound)?.len();
         disk.synced.insert(name.into(), length);
         Ok(())
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.change(|disk| drop(disk.files.remove(name)));
+        let mut disk = self.0.borrow_mut();
+        disk.write(0)?;
+        disk.files.remove(name);
         Ok(())
     }
 }
@@ -259,6 +279,54 @@ fn damage_in_a_file_costs_the_blocks_that_it_hits() {
         let end = gaps.iter().find(|gap| gap.last == u64::MAX).unwrap();
         let first = if *lost.end() < 10 { 11 } else { *lost.start() };
         assert_eq!((end.first, end.reason), (first, Reason::Restarted));
+    }
+}
+
+/// A life that comes to so many octets and calls of its spool until it is killed, and makes three blocks at most;
+/// how many of them it had accepted.
+fn accepted_by(boot: u64, disk: &Shared, octets: usize) -> u64 {
+    disk.change(|disk| disk.left = Some(octets));
+    let mut accepted = 0;
+    if let Ok(mut sender) = Sender::open(options(boot, &["s"]), Some(disk.clone())) {
+        for _ in 0..3 {
+            sender.offer(at(0), "s", &rows(3)).unwrap();
+            accepted += u64::from(disk.0.borrow().left > Some(0));
+            sender.tick(at(0)).unwrap();
+        }
+    }
+    disk.change(|disk| disk.left = None);
+    accepted
+}
+
+#[test]
+fn senders_that_are_killed_at_any_octet_lose_nothing() {
+    for before in [0, 3] {
+        let (mut octets, mut accepted) = (0, [0; 2]);
+        while accepted != [3; 2] {
+            octets += 1;
+            let disk = Shared::default();
+            let mut first = open(&disk, 1, &["s"]);
+            for _ in 0..before {
+                first.offer(at(0), "s", &rows(3)).unwrap();
+            }
+            drop(first);
+            accepted = [2, 3].map(|boot| accepted_by(boot, &disk, octets));
+            let mut last = open(&disk, 4, &["s"]);
+            greet(&mut last, at(0), 1 << 20);
+            let (blocks, gaps) = sent(&mut last, at(0));
+            let of = |boot: u64| blocks.iter().filter(|block| block.0 == boot).count() as u64;
+            assert_eq!(of(1), before, "killed at {octets}");
+            assert!(of(2) >= accepted[0] && of(3) >= accepted[1], "killed at {octets}: {blocks:?}");
+            // A life that was killed before it had a file numbered nothing, and nobody knows of it.
+            let is_known = |boot: &u64| of(*boot) > 0 || gaps.iter().any(|gap| gap.boot == *boot);
+            let lives = [1].into_iter().chain([2, 3].into_iter().filter(is_known));
+            let expected = lives.map(|boot| (boot, of(boot) + 1, u64::MAX, Reason::Ended));
+            let mut ends: Vec<_> =
+                gaps.iter().map(|gap| (gap.boot, gap.first, gap.last, gap.reason)).collect();
+            ends.sort_unstable_by_key(|end| end.0);
+            assert_eq!(ends, expected.collect::<Vec<_>>(), "killed at {octets}");
+        }
+        assert!(octets > 500, "{octets}");
     }
 }
 

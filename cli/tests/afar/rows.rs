@@ -112,11 +112,13 @@ pub(crate) fn read(dir: &Path) -> Found {
         for at in 0..batch.num_rows() {
             assert!(!reasons.is_null(at));
             if reasons.value(at) != "ended" {
-                let values = batch
-                    .columns()
-                    .iter()
-                    .map(|column| arrow::util::display::array_value_to_string(column, at).unwrap());
-                found.losses.push(values.collect::<Vec<_>>().join(" "));
+                let names = ["sender", "reason", "boot", "first", "last", "blocks", "rows"];
+                let values = names.map(|name| {
+                    let column = batch.column_by_name(name).unwrap();
+                    let value = arrow::util::display::array_value_to_string(column, at).unwrap();
+                    format!("{name} {value}")
+                });
+                found.losses.push(values.join(", "));
             }
         }
     }

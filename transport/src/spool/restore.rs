@@ -8,7 +8,7 @@ use meikyo_recording::Source;
 use super::{
     Entry, FILE_VERSION, FileState, Files, Place, Span, Spool, file_name, file_number, vouched_life,
 };
-use crate::wire::{Gap, Message, Reason, SpoolHead, message_at, next_frame};
+use crate::wire::{Gap, Message, Reason, SpoolHead, is_cut_frame, message_at, next_frame};
 
 /// What is known of one earlier life.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ struct Life {
     same_machine: bool,
     /// Whether the last file of it ends with octets that are no frames.
     is_torn: bool,
+    /// Whether that file ends within a frame, as it does where the sender was killed while it wrote it.
+    is_cut: bool,
     /// Whether nothing of it was in memory only.
     is_vouched: bool,
     /// Of each stream, the next number, and the greatest time of what was found.
@@ -73,13 +75,17 @@ impl<F: Files> Spool<F> {
         };
         let (bytes, is_broken) = (octets.len() as u64, true);
         let mut state = FileState { number, bytes, needed: 0, is_broken };
-        let mut is_damaged = boot.is_none();
+        let (mut is_damaged, mut is_cut) = (boot.is_none(), false);
         let mut of_life = boot;
         while at < octets.len() {
             let Some((message, length)) = message_at(&octets[at..]) else {
-                is_damaged = true;
+                let Some(next) = next_frame(&octets, at + 1) else {
+                    is_cut = is_cut_frame(&octets[at..]);
+                    is_damaged |= !is_cut;
+                    break;
+                };
                 // Whole frames behind the damage are as good as before it.
-                let Some(next) = next_frame(&octets, at + 1) else { break };
+                is_damaged = true;
                 at = next;
                 continue;
             };
@@ -98,6 +104,7 @@ impl<F: Files> Spool<F> {
         }
         if let Some(life) = of_life.and_then(|boot| lives.get_mut(&boot)) {
             life.is_torn |= is_damaged;
+            life.is_cut |= is_cut;
         }
         self.order.push_back(state);
         Ok(())
@@ -141,6 +148,7 @@ impl<F: Files> Spool<F> {
             if is_told {
                 continue;
             }
+            // What was being written when the sender was killed it had not accepted.
             let whole = life.same_machine && life.is_vouched && !life.is_torn;
             let reason = if whole { Reason::Ended } else { Reason::Restarted };
             let gap = Gap {
@@ -161,17 +169,20 @@ impl<F: Files> Spool<F> {
 impl Life {
     fn of(head: &SpoolHead, machine: &str) -> Self {
         let same_machine = head.machine == machine;
-        Self { same_machine, is_torn: false, is_vouched: false, next: BTreeMap::new() }
+        let (is_torn, is_cut, is_vouched) = (false, false, false);
+        Self { same_machine, is_torn, is_cut, is_vouched, next: BTreeMap::new() }
     }
 
     /// A life whose files have lost their heads.
     fn unknown() -> Self {
-        Self { same_machine: false, is_torn: true, is_vouched: false, next: BTreeMap::new() }
+        let (same_machine, is_torn, is_cut, is_vouched) = (false, true, false, false);
+        Self { same_machine, is_torn, is_cut, is_vouched, next: BTreeMap::new() }
     }
 
     /// Takes the head of the next file; what is missing where the file before it is damaged.
     fn note_head(&mut self, head: &SpoolHead) -> Vec<(String, Gap)> {
-        let is_damaged = std::mem::take(&mut self.is_torn);
+        // This life went on after the cut: it was no kill that made it.
+        let is_damaged = std::mem::take(&mut self.is_torn) | std::mem::take(&mut self.is_cut);
         let mut missing = Vec::new();
         for (stream, number) in &head.next {
             let known = self.next.entry(stream.clone()).or_insert((*number, 0));
