@@ -15,7 +15,7 @@ use crate::errors::ApiError;
 use crate::fabric::FabricBody;
 use crate::flame::Flames;
 use crate::heat::Heat;
-use crate::ingest::{Inbox, Keeper, Seats, Taken};
+use crate::ingest::{Inbox, Keeper, Seats, Taken, clusters};
 use crate::limits::Limits;
 use crate::metrics::newest::Newest;
 use crate::notify::SharedNotifyCounts;
@@ -23,6 +23,7 @@ use crate::onward::{Form, SharedCounts};
 use crate::room::{Room, Rules};
 use crate::socket::audience::Audience;
 use crate::turns::Turns;
+use crate::watching;
 
 /// Octets of decoded summaries that are kept.
 const CACHE_BYTES: usize = 96 << 20;
@@ -128,9 +129,26 @@ impl Server {
         }
     }
 
-    /// The recording of that id.
+    /// The recording of that id, which somebody watches.
     pub(crate) fn recording(&self, id: &str) -> Result<Arc<Opened>, ApiError> {
-        self.catalog.get(id).ok_or_else(|| self.no_recording(id))
+        let opened = self.catalog.get(id).ok_or_else(|| self.no_recording(id))?;
+        self.note_watched(&opened);
+        Ok(opened)
+    }
+
+    /// Somebody watches a recording: its collectors are asked for more for a while.
+    pub(crate) fn note_watched(&self, opened: &Opened) {
+        let Some((dir, heat)) = &self.heat else { return };
+        if let Some(cluster) = clusters::name_of(dir, opened.recording.dir()) {
+            heat.watching().note_cluster(watching::now(), cluster);
+        }
+    }
+
+    /// Somebody watches all clusters beside each other.
+    pub(crate) fn note_all_watched(&self) {
+        if let Some((_, heat)) = &self.heat {
+            heat.watching().note_all_clusters(watching::now());
+        }
     }
 
     /// The viewers of the recording of that id.

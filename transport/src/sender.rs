@@ -9,11 +9,12 @@
 //! [`SenderOptions::catch_up`] and half of the window allow. Every block stays in the spool until the
 //! receiver says that it is on its disk.
 
+mod errors;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 
 use meikyo_recording::devices::Device;
-use meikyo_recording::{DeltaEncoder, Origin, PackError, PackedRows, Source, TableSchema};
+use meikyo_recording::{DeltaEncoder, Origin, PackedRows, Source, TableSchema};
 use meikyo_units::{Bytes, Nanos, WallTime};
 
 use crate::clock::ClockFilter;
@@ -28,8 +29,10 @@ use crate::spool::{Files, Spool, SpoolCounts, Taken};
 use crate::wire::{
     Ask, Code, Declared, Decoder, Gap, HEADER_LEN, Hello, Message, Numbers, Offset, Over, Pace,
     Ping, Reason, Refusal, SpoolHead, VERSION, VERSION_WITHOUT_CLUSTER, VERSION_WITHOUT_STANDBY,
-    WireError, block_frame, message_at,
+    block_frame, message_at,
 };
+
+pub use errors::{FactsError, OfferError, OpenSenderError, SessionError};
 
 /// Who sends, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,108 +55,6 @@ pub struct SenderOptions {
     pub spool: SpoolLimits,
     /// Octets a second at which older blocks are caught up with; as fast as the line is when `None`.
     pub catch_up: Option<Bytes>,
-}
-
-/// Why a sender cannot begin.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenSenderError {
-    /// The spool cannot be read.
-    #[error("cannot read the spool")]
-    Spool {
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Its name, a stream or a table is none that a receiver takes.
-    #[error("no receiver would take this sender: {text}")]
-    Greeting {
-        /// What a receiver would say.
-        text: String,
-    },
-    /// Its tables do not fit a greeting.
-    #[error(
-        "the tables of a sender take {found} octets to tell, and {DECLARED_BYTES_MAX} are the most"
-    )]
-    Tables {
-        /// How many they take.
-        found: usize,
-    },
-}
-
-/// Why rows were not accepted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OfferError {
-    /// The stream was not declared with that table.
-    #[error("stream `{stream}` of the sender has no table `{table}`")]
-    Undeclared {
-        /// The stream that was named.
-        stream: String,
-        /// The table that it does not declare.
-        table: String,
-    },
-    /// The block is too long.
-    #[error("a block of {found} octets is longer than {BLOCK_BYTES_MAX}")]
-    TooLarge {
-        /// How long it is.
-        found: usize,
-    },
-    /// The block cannot say where it comes from.
-    #[error("a block cannot be numbered")]
-    Origin {
-        /// Why no origin could be written into the block.
-        source: PackError,
-    },
-}
-
-impl OfferError {
-    /// Whether the block has a number nevertheless, which the receiver is told to be missing.
-    pub const fn is_told(&self) -> bool {
-        match self {
-            Self::Undeclared { .. } => false,
-            Self::TooLarge { .. } | Self::Origin { .. } => true,
-        }
-    }
-}
-
-/// Why a receiver cannot be told of devices.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FactsError {
-    /// Only the recording of a cluster has devices.
-    #[error("the sender measures no cluster")]
-    NoCluster,
-    /// They take more octets than a receiver takes.
-    #[error("what is known of the devices takes {found} octets; {FACTS_BYTES_MAX} can be sent")]
-    TooLarge {
-        /// How many they take.
-        found: usize,
-    },
-}
-
-/// Why a session ended.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SessionError {
-    /// What came is no message.
-    #[error("the receiver sent something that cannot be understood")]
-    Wire(#[from] WireError),
-    /// The receiver ended the session.
-    #[error("the receiver ended the session: {text}")]
-    Refused {
-        /// Why, for programs.
-        code: Code,
-        /// Why, in the receiver's words.
-        text: String,
-    },
-    /// A message came that does not belong there.
-    #[error("the receiver sent {0} where it does not belong")]
-    Unexpected(&'static str),
-    /// The receiver speaks another version.
-    #[error("the receiver wants to speak version {found}, and this sender speaks {VERSION}")]
-    Version {
-        /// The version.
-        found: u16,
-    },
-    /// Nothing came for too long.
-    #[error("nothing came from the receiver for {SILENCE_MAX}")]
-    Silent,
 }
 
 /// Blocks of a stream that could not be offered.
@@ -339,7 +240,12 @@ impl<F: Files> Sender<F> {
             _ => Ok(numbered),
         });
         match numbered {
-            Ok(numbered) => self.spool.accept(now.monotonic, source, number, numbered),
+            Ok(numbered) => {
+                if !self.spool.waits_for_time() {
+                    self.sync_at = now.monotonic + SYNC_EVERY;
+                }
+                self.spool.accept(now.monotonic, source, number, numbered);
+            }
             Err(error) => {
                 let (from_ns, until_ns) = rows.times();
                 let gap = Gap {

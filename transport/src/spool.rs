@@ -13,6 +13,7 @@
 //! The spool calls its [`Files`] and nothing else of the system.
 
 mod directory;
+mod entry;
 mod file_names;
 mod restore;
 
@@ -28,6 +29,7 @@ use crate::limits::SpoolLimits;
 use crate::wire::{Gap, Message, Reason, SpoolHead, block_frame, message_at};
 
 pub use directory::Directory;
+use entry::{Entry, Place, Span, joined_gap};
 use file_names::{file_name, file_number, vouched_life, vouching_name};
 
 /// The version of a file of the spool.
@@ -72,61 +74,6 @@ pub trait Files {
     /// # Errors
     /// What the system said.
     fn remove(&mut self, name: &str) -> io::Result<()>;
-}
-
-/// Where something of the spool lies.
-#[derive(Debug, Clone)]
-enum Place {
-    Memory(Vec<u8>),
-    File { file: u64, at: u64, len: usize },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) rows: Option<u64>,
-    pub(crate) from_ns: i64,
-    pub(crate) until_ns: i64,
-}
-
-/// A block or a gap that the receiver does not have yet.
-#[derive(Debug, Clone)]
-struct Entry {
-    source: Source,
-    first: u64,
-    last: u64,
-    span: Span,
-    /// Why it is missing, of a gap.
-    reason: Option<Reason>,
-    place: Place,
-    /// When it was accepted, by the sender's monotonic clock; `None` in an earlier life.
-    accepted: Option<Nanos>,
-    /// Whether the receiver may have it.
-    was_sent: bool,
-    /// How often the system refused to read it.
-    refused_reads: u8,
-}
-
-impl Entry {
-    fn bytes(&self) -> u64 {
-        match &self.place {
-            Place::Memory(octets) => octets.len() as u64,
-            Place::File { len, .. } => *len as u64,
-        }
-    }
-
-    fn gap(&self) -> Option<Gap> {
-        let Span { rows, from_ns, until_ns } = self.span;
-        Some(Gap {
-            boot: self.source.boot,
-            stream: self.source.stream.clone(),
-            first: self.first,
-            last: self.last,
-            rows,
-            from_ns,
-            until_ns,
-            reason: self.reason?,
-        })
-    }
 }
 
 /// Which part of its limit a spool may have in memory of blocks that wait to be sent at once.
@@ -572,8 +519,11 @@ impl<F: Files> Spool<F> {
     }
 
     fn release(&mut self, file: u64) {
-        if let Some(file) = self.order.iter_mut().find(|state| state.number == file) {
-            file.needed -= 1;
+        let Some(file) = self.order.iter_mut().find(|state| state.number == file) else { return };
+        file.needed -= 1;
+        // What nobody needs need not be on the disk.
+        if file.needed == 0 {
+            self.unsynced.remove(&file.number);
         }
     }
 
@@ -772,17 +722,6 @@ impl<F: Files> Spool<F> {
     /// Whether everything was delivered.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.len() == self.undeclared.len()
-    }
-}
-
-/// One gap for two of which the second follows the first.
-fn joined_gap(before: &Gap, gap: &Gap) -> Gap {
-    Gap {
-        first: before.first,
-        rows: before.rows.zip(gap.rows).map(|(a, b)| a + b),
-        from_ns: before.from_ns.min(gap.from_ns),
-        until_ns: before.until_ns.max(gap.until_ns),
-        ..gap.clone()
     }
 }
 

@@ -666,8 +666,8 @@ fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_th
     // As a sender of version 0.1 greets, which names no such field.
     let earlier = Message::Hello(Hello { hears: false, ..hello("node002") });
     say(&mut receiver, 2, &[earlier]);
-    let fast = |sender: &str| if sender.starts_with("node00") { 100 } else { 0 };
-    receiver.set_pace(|_| 0);
+    let fast = |sender: &str, _: Option<&str>| if sender.starts_with("node00") { 100 } else { 0 };
+    receiver.set_pace(|_, _| 0);
     assert!(hear(&mut receiver).said.is_empty());
     receiver.set_pace(fast);
     assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 100 })]);
@@ -680,7 +680,7 @@ fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_th
         assert!(!receiver.ask(sender, stream, "functions abcd"), "{sender} {stream}");
     }
     assert!(hear(&mut receiver).said.is_empty());
-    receiver.set_pace(|_| 0);
+    receiver.set_pace(|_, _| 0);
     assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 0 })]);
 }
 

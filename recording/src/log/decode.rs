@@ -61,6 +61,11 @@ impl<'a> ColumnView<'a> {
                 && self.nulls.get(row / 8).is_none_or(|octet| octet >> (row % 8) & 1 == 1))
     }
 
+    /// The raw bits that all rows with a value have, where the payload says that they have the same.
+    pub(crate) fn constant(&self) -> Option<u64> {
+        (self.width == 0).then_some(self.base)
+    }
+
     /// The raw bits of `row`, whatever they are where it is null.
     #[inline]
     pub(crate) fn bits(&self, row: usize) -> u64 {

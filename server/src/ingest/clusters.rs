@@ -17,6 +17,11 @@ pub(crate) fn dir_of(dir: &Path, cluster: Option<&str>) -> PathBuf {
     cluster.map_or_else(|| dir.to_path_buf(), |name| dir.join(DIRECTORY).join(name))
 }
 
+/// The cluster whose recording lies there.
+pub(crate) fn name_of<'a>(dir: &Path, recording: &'a Path) -> Option<&'a str> {
+    recording.strip_prefix(dir.join(DIRECTORY)).ok()?.to_str()
+}
+
 /// The recordings of clusters that were taken below a directory of `--ingest`, in the order of their names.
 ///
 /// # Errors

@@ -143,6 +143,7 @@ pub(crate) async fn all_health(
     State(server): State<Shared>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Vec<HealthOfBody>>, ApiError> {
+    server.note_all_watched();
     let read = move |server: &Server| {
         health::read_all(&server.catalog.all(), &server.health, query.as_deref())
     };

@@ -92,5 +92,6 @@ pub(crate) fn known(server: &Server) -> Vec<SenderBody> {
 pub(crate) async fn senders(
     State(server): State<Shared>,
 ) -> Result<Json<Vec<SenderBody>>, ApiError> {
+    server.note_all_watched();
     Ok(Json(known(&server)))
 }

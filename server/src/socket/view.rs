@@ -208,6 +208,7 @@ impl View {
         socket: &mut WebSocket,
     ) -> Result<(), Gone> {
         let opened = audience.opened();
+        server.note_watched(opened);
         let ended = self.queue.has_ended();
         let (steps, mut dropped) = self.queue.drain();
         let events: Vec<_> = steps.iter().flat_map(|step| step.events.clone()).collect();

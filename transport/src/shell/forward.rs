@@ -1,9 +1,10 @@
 //! Rows that an engine writes batch by batch, on their way to an uplink.
 //!
 //! [`Forward::submit`] copies rows into a bounded queue and never waits; a thread of low priority
-//! makes blocks of what has come, and offers them. It waits until nothing has come for a moment, so
-//! that the rows of an interval of many devices share a block, and never for longer than a viewer may
-//! wait. What finds no room in the queue is told to the receiver as a gap.
+//! makes blocks of what has come, and offers them. While the receiver wants them often, since somebody
+//! watches or other collectors stand by, it waits until nothing has come for a moment, so that the rows of
+//! an interval of many devices share a block; else for a second. What finds no room in the queue is told
+//! to the receiver as a gap.
 //!
 //! The queue is a mutex and a batch per table: an engine may run at real-time priority on the thread's
 //! core, where spinning for it would never end. The answers of an interval come in many pieces; the thread
@@ -15,19 +16,21 @@ use std::time::{Duration, Instant};
 
 use meikyo_recording::devices::Device;
 use meikyo_recording::{Batch, Gather, Symbol, TableSchema, lower_priority};
+use meikyo_units::Nanos;
 
 use super::{Uplink, UplinkStatus, monotonic};
 use crate::limits::{BLOCK_BYTES_MAX, QUEUE_ROWS_MAX};
 use crate::sender::Skipped;
 
-/// A block is made when nothing has come for so long ...
+/// While the receiver wants blocks often, one is made when nothing has come for so long ...
 const QUIET: Duration = Duration::from_millis(10);
 
-/// ... or its first rows have waited for so long.
-const HOLD: Duration = Duration::from_millis(100);
+/// ... or its first rows have waited for as long as the receiver says, and for so long at most.
+const HOLD_WANTED: Duration = Duration::from_millis(100);
 
-/// The same while nobody is sent to: blocks of many intervals are fewer for the spool.
-const HOLD_AWAY: Duration = Duration::from_secs(1);
+/// How long the first rows of a block wait while nobody waits for them: blocks of many intervals are fewer to
+/// make, to write to a spool and to send.
+const HOLD: Duration = Duration::from_secs(1);
 
 /// So many rows are taken before they are due: the queue is to have room for what comes next.
 const ROWS_AT_ONCE: usize = QUEUE_ROWS_MAX / 16;
@@ -106,7 +109,7 @@ impl Forward {
             tables: tables.into_iter().map(|of| (rows_max(&of), Gather::new(of))).collect(),
             taken,
             pending: None,
-            is_connected: false,
+            wanted: None,
         };
         let thread = std::thread::Builder::new()
             .name("forward".into())
@@ -228,7 +231,8 @@ struct Work {
     taken: Vec<Batch>,
     /// When the oldest row that is in no block came, and the newest.
     pending: Option<(Instant, Instant)>,
-    is_connected: bool,
+    /// How often the receiver wants blocks, while it is there and says so.
+    wanted: Option<Duration>,
 }
 
 impl Work {
@@ -241,7 +245,7 @@ impl Work {
                 self.offer();
             }
             let status = self.uplink.status();
-            self.is_connected = status.sender.is_welcome;
+            self.wanted = status.sender.pace.map(Nanos::to_std);
             // It is replaced as a whole, also by a thread that panics after.
             *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
             if is_over {
@@ -254,7 +258,7 @@ impl Work {
     fn take(&mut self) -> bool {
         let mut queue = self.shared.queue();
         let now = monotonic();
-        let wait = self.due().map_or(HOLD_AWAY, |due| due.saturating_duration_since(now));
+        let wait = self.due().map_or(HOLD, |due| due.saturating_duration_since(now));
         // Rows that come while others wait are looked for when these are due, or are many.
         let enough = if self.pending.is_some() { ROWS_AT_ONCE } else { 1 };
         queue.waits = enough == 1;
@@ -291,7 +295,10 @@ impl Work {
     /// When blocks are made of what has come; `None` when nothing has.
     fn due(&self) -> Option<Instant> {
         let (first, last) = self.pending?;
-        Some(if self.is_connected { (first + HOLD).min(last + QUIET) } else { first + HOLD_AWAY })
+        Some(match self.wanted {
+            Some(every) => (first + every.min(HOLD_WANTED)).min(last + QUIET),
+            None => first + HOLD,
+        })
     }
 
     /// Makes blocks of what has come and offers them.

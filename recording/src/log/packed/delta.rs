@@ -17,7 +17,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use self::values::{Values, has_nulls, put_values, take_values, values_of};
+use self::values::{Teller, Values, has_nulls, take_values};
 use super::magnitudes::{self, Magnitudes};
 use super::sections::{
     Section, SectionReader, SectionWriter, put_varint, take_varint, unzigzag, zigzag,
@@ -61,8 +61,10 @@ struct Table {
     /// The columns whose texts say which row it is.
     keys: Vec<usize>,
     slots: BTreeMap<Vec<u32>, u32>,
-    /// The texts of each slot, by key.
-    texts: Vec<Vec<u32>>,
+    /// How many slots there are.
+    known: usize,
+    /// The texts of each slot, key by key.
+    texts: Vec<u32>,
     /// By column and slot, the last value and what it was above the one before.
     last: Vec<Vec<(u64, u64)>>,
     source: Option<(Source, u64)>,
@@ -75,24 +77,32 @@ struct Table {
 impl Table {
     fn new(names: Vec<u8>, kinds: Vec<ColumnKind>, keys: Vec<usize>) -> Self {
         let last = kinds.iter().map(|_| Vec::new()).collect();
-        let (slots, texts) = (BTreeMap::new(), Vec::new());
+        let (slots, known, texts) = (BTreeMap::new(), 0, Vec::new());
         let (texts_told, rows_told) = Default::default();
-        Self { names, kinds, keys, slots, texts, last, source: None, texts_told, rows_told }
+        Self { names, kinds, keys, slots, known, texts, last, source: None, texts_told, rows_told }
     }
 
     /// A new slot of these texts.
     fn add_slot(&mut self, key: Vec<u32>) {
-        self.slots.insert(key.clone(), narrow_u32(self.texts.len()));
-        self.texts.push(key);
+        self.texts.extend_from_slice(&key);
+        self.slots.insert(key, narrow_u32(self.known));
+        self.known += 1;
         self.last.iter_mut().for_each(|column| column.push((0, 0)));
     }
 }
 
 impl Table {
+    /// The texts of a slot; `None` where there is none.
+    fn texts_of(&self, slot: usize) -> Option<&[u32]> {
+        let width = self.keys.len();
+        (slot < self.known).then(|| &self.texts[slot * width..(slot + 1) * width])
+    }
+
     /// The values of a key, which follow from the slots if all of them have it.
     fn key_values(&self, column: usize, slots: &[u32]) -> Option<Values> {
         let key = self.keys.iter().position(|&key| key == column)?;
-        let words = slots.iter().map(|&slot| self.texts[slot as usize][key]);
+        let width = self.keys.len();
+        let words = slots.iter().map(|&slot| self.texts[slot as usize * width + key]);
         let bits = words.map(|word| (word != NO_TEXT).then_some(u64::from(word)));
         Some(Values { bits: bits.collect::<Option<_>>()?, nulls: None })
     }
@@ -168,6 +178,7 @@ pub struct DeltaEncoder {
     history: History,
     words: BTreeMap<String, u32>,
     sections: SectionWriter,
+    teller: Teller,
 }
 
 impl DeltaEncoder {
@@ -189,18 +200,19 @@ impl DeltaEncoder {
         out.extend_from_slice(&rows.checksum().to_le_bytes());
         put_source(&mut self.history.tables[at], &block.origin, &mut out);
         let words = self.words_of(at, &block, &mut out);
-        let (history, sections) = (&mut self.history, &mut self.sections);
+        let (history, sections, teller) = (&mut self.history, &mut self.sections, &mut self.teller);
         let table = &mut history.tables[at];
         let keys = keys_of(&table.keys, &block.columns, count, &words);
         let (slots, new) = put_slots(table, &keys, count, sections, &mut out);
         history.remembered += new * table.kinds.len();
+        teller.begin(&slots);
         for (at, column) in block.columns.iter().enumerate() {
             if table.keys.contains(&at) && !has_nulls(column, count) {
                 continue;
             }
             let is_symbol = table.kinds[at] == ColumnKind::Symbol;
-            let values = values_of(column, count, is_symbol.then_some(&words));
-            put_values(values, &slots, &mut table.last[at], sections, &mut out);
+            let words = is_symbol.then_some(&*words);
+            teller.put(column, words, &mut table.last[at], sections, &mut out);
         }
         table.rows_told = (keys, slots);
         Some(out)
@@ -504,25 +516,11 @@ fn put_slots(
     sections: &mut SectionWriter,
     out: &mut Vec<u8>,
 ) -> (Vec<u32>, usize) {
-    let known = table.texts.len();
+    let known = table.known;
     let (slots, new_keys) = if table.rows_told.0 == keys && table.rows_told.1.len() == rows {
         (table.rows_told.1.clone(), Vec::new())
     } else {
-        let (mut slots, mut new_keys) = (Vec::with_capacity(rows), Vec::new());
-        let width = table.keys.len();
-        for row in 0..rows {
-            let key = &keys[row * width..(row + 1) * width];
-            let slot = match table.slots.get(key) {
-                Some(&slot) => slot,
-                None => {
-                    table.add_slot(key.to_vec());
-                    new_keys.extend(key.iter().map(|&word| u64::from(word.wrapping_add(1))));
-                    narrow_u32(table.texts.len() - 1)
-                }
-            };
-            slots.push(slot);
-        }
-        (slots, new_keys)
+        slots_of(table, keys, rows)
     };
     put_varint(u64::from(slots[0]), out);
     let steps = slots
@@ -537,7 +535,31 @@ fn put_slots(
     if !new_keys.is_empty() {
         magnitudes::put(new_keys.into_iter(), sections, out);
     }
-    (slots, table.texts.len() - known)
+    (slots, table.known - known)
+}
+
+/// The slots of rows with these keys, and the texts of new ones, as they are told.
+fn slots_of(table: &mut Table, keys: &[u32], rows: usize) -> (Vec<u32>, Vec<u64>) {
+    let (mut slots, mut new_keys) = (Vec::with_capacity(rows), Vec::new());
+    let (width, mut key, mut slot) = (table.keys.len(), None, 0);
+    for row in 0..rows {
+        let next = &keys[row * width..(row + 1) * width];
+        // Rows are of the same slot as the one before or of the next as a rule, which is seen by comparing.
+        if key.is_none_or(|key: &[u32]| !key.iter().eq(next)) {
+            let follows = usize::from(key.is_some()) + slot;
+            let is_next = table.texts_of(follows).is_some_and(|texts| texts.iter().eq(next));
+            let known = if is_next { Some(follows) } else { None };
+            let known = known.or_else(|| table.slots.get(next).map(|&slot| slot as usize));
+            slot = known.unwrap_or_else(|| {
+                new_keys.extend(next.iter().map(|&word| u64::from(word.wrapping_add(1))));
+                table.add_slot(next.to_vec());
+                table.known - 1
+            });
+            key = Some(next);
+        }
+        slots.push(narrow_u32(slot));
+    }
+    (slots, new_keys)
 }
 
 /// Takes slots, of which as many as `most` may be new; the slots, and how many are.
@@ -555,7 +577,7 @@ fn take_slots(
         1 => Some(Magnitudes::decode(octets, rows - 1, room)?.numbers(reader)?),
         _ => return None,
     };
-    let known = table.texts.len();
+    let known = table.known;
     let (mut slots, mut slot, mut count) = (Vec::with_capacity(rows), first, known as u64);
     for row in 0..rows {
         if row > 0 {

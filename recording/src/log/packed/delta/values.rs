@@ -23,17 +23,11 @@ const ROW: u8 = 4;
 const CHANGE_BY_ROW: u8 = 5;
 const BY_NUMBERS: [u8; 4] = [CHANGE, SECOND, ROW, CHANGE_BY_ROW];
 
-/// A column of a block, taken apart.
+/// A column of a block that is put together.
 pub(super) struct Values {
     /// Raw bits by row, words of the history for symbols; whatever where it is null.
     pub(super) bits: Vec<u64>,
     pub(super) nulls: Option<Vec<bool>>,
-}
-
-impl Values {
-    pub(super) fn is_null(&self, row: usize) -> bool {
-        self.nulls.as_ref().is_some_and(|nulls| nulls[row])
-    }
 }
 
 pub(super) fn has_nulls(column: &Column<'_>, rows: usize) -> bool {
@@ -41,81 +35,113 @@ pub(super) fn has_nulls(column: &Column<'_>, rows: usize) -> bool {
     view.is_all_null() || !view.is_full() && (0..rows).any(|row| view.is_null(row))
 }
 
-/// A column of a block; `None` when all rows are null. Symbols become words.
-pub(super) fn values_of(
-    column: &Column<'_>,
-    rows: usize,
-    words: Option<&Vec<u32>>,
-) -> Option<Values> {
-    let view = &column.view;
-    if view.is_all_null() {
-        return None;
-    }
-    let nulls = (!view.is_full()).then(|| (0..rows).map(|row| view.is_null(row)).collect());
-    let mut bits = Vec::with_capacity(rows);
-    view.each((0..rows).map(|row| (row, row)), |_, value| bits.push(value));
-    let mut values = Values { bits, nulls };
-    if let Some(words) = words {
-        for row in 0..rows {
-            let is_null = values.is_null(row);
-            let place = usize::try_from(values.bits[row]).ok().filter(|_| !is_null);
-            values.bits[row] = place.map_or(0, |place| u64::from(words[place]));
-        }
-    }
-    Some(values)
-}
-
-/// Tells the values of a column, and remembers them.
-pub(super) fn put_values(
-    values: Option<Values>,
-    slots: &[u32],
-    last: &mut [(u64, u64)],
-    sections: &mut SectionWriter,
-    out: &mut Vec<u8>,
-) {
-    let Some(values) = values else { return out.push(ALL_NULL) };
-    match &values.nulls {
-        None => out.push(FULL),
-        Some(nulls) => {
-            out.push(NULLABLE);
-            let octets = nulls.chunks(8).map(|part| {
-                part.iter().rev().fold(0_u8, |octet, &is_null| octet << 1 | u8::from(is_null))
-            });
-            sections.put(&octets.collect::<Vec<u8>>(), out);
-        }
-    }
-    let mut told = Told { rows: Vec::with_capacity(values.bits.len()) };
-    match &values.nulls {
-        None => {
-            let rows = values.bits.iter().zip(slots);
-            rows.for_each(|(&bits, &slot)| told.add(bits, &mut last[slot as usize]));
-        }
-        Some(nulls) => {
-            let rows = values.bits.iter().zip(slots).zip(nulls).filter(|(_, is_null)| !**is_null);
-            rows.for_each(|((&bits, &slot), _)| told.add(bits, &mut last[slot as usize]));
-        }
-    }
-    told.put(sections, out);
-}
-
 /// A value, its change, and the change before.
 type Row = (u64, u64, u64);
 
-/// What can be told of the values of a column.
-#[derive(Debug)]
-struct Told {
+/// Tells the columns of a block.
+#[derive(Debug, Default)]
+pub(super) struct Teller {
+    /// Rows of one slot that stand one behind the other: the slot, and where they end.
+    runs: Vec<(usize, usize)>,
+    /// Raw bits by row, words of the history for symbols; whatever where it is null.
+    bits: Vec<u64>,
     /// Those that have a value.
     rows: Vec<Row>,
 }
 
-impl Told {
-    fn add(&mut self, bits: u64, last: &mut (u64, u64)) {
-        let change = bits.wrapping_sub(last.0);
-        self.rows.push((bits, change, last.1));
-        *last = (bits, change);
+impl Teller {
+    /// Begins with a block whose rows have these slots.
+    pub(super) fn begin(&mut self, slots: &[u32]) {
+        self.runs.clear();
+        let mut end = 0;
+        self.runs.extend(slots.chunk_by(|slot, next| slot == next).map(|run| {
+            end += run.len();
+            (run[0] as usize, end)
+        }));
     }
 
-    fn put(&self, sections: &mut SectionWriter, out: &mut Vec<u8>) {
+    /// Tells the values of a column, and remembers them. Symbols become words.
+    pub(super) fn put(
+        &mut self,
+        column: &Column<'_>,
+        words: Option<&[u32]>,
+        last: &mut [(u64, u64)],
+        sections: &mut SectionWriter,
+        out: &mut Vec<u8>,
+    ) {
+        let view = &column.view;
+        if view.is_all_null() {
+            return out.push(ALL_NULL);
+        }
+        self.rows.clear();
+        if view.is_full() {
+            out.push(FULL);
+            if let Some(same) = view.constant()
+                && let bits = words.map_or(same, |words| u64::from(words[place_of(same)]))
+                && self.runs.iter().all(|&(slot, _)| last[slot] == (bits, 0))
+            {
+                return out.push(SAME);
+            }
+            self.read(column, words);
+            self.compare(last);
+        } else {
+            out.push(NULLABLE);
+            let count = self.count();
+            let octets = (0..count).step_by(8).map(|from| {
+                let rows = (from..count.min(from + 8)).rev();
+                rows.fold(0_u8, |octet, row| octet << 1 | u8::from(view.is_null(row)))
+            });
+            sections.put(&octets.collect::<Vec<u8>>(), out);
+            self.read(column, None);
+            let mut begin = 0;
+            for &(slot, end) in &self.runs {
+                for row in (begin..end).filter(|&row| !view.is_null(row)) {
+                    let bits = self.bits[row];
+                    let bits = words.map_or(bits, |words| u64::from(words[place_of(bits)]));
+                    let (before, change_before) = last[slot];
+                    let change = bits.wrapping_sub(before);
+                    self.rows.push((bits, change, change_before));
+                    last[slot] = (bits, change);
+                }
+                begin = end;
+            }
+        }
+        self.tell(sections, out);
+    }
+
+    /// How many rows there are.
+    fn count(&self) -> usize {
+        self.runs.last().map_or(0, |&(_, end)| end)
+    }
+
+    /// Reads the bits of all rows.
+    fn read(&mut self, column: &Column<'_>, words: Option<&[u32]>) {
+        let (count, bits) = (self.count(), &mut self.bits);
+        bits.clear();
+        bits.reserve(count);
+        column.view.each((0..count).map(|row| (row, row)), |_, value| bits.push(value));
+        if let Some(words) = words {
+            bits.iter_mut().for_each(|bits| *bits = u64::from(words[place_of(*bits)]));
+        }
+    }
+
+    /// Notes the changes of all rows.
+    fn compare(&mut self, last: &mut [(u64, u64)]) {
+        let mut begin = 0;
+        for &(slot, end) in &self.runs {
+            let (mut before, mut change_before) = last[slot];
+            self.rows.extend(self.bits[begin..end].iter().map(|&bits| {
+                let change = bits.wrapping_sub(before);
+                let row = (bits, change, change_before);
+                (before, change_before) = (bits, change);
+                row
+            }));
+            last[slot] = (before, change_before);
+            begin = end;
+        }
+    }
+
+    fn tell(&self, sections: &mut SectionWriter, out: &mut Vec<u8>) {
         let Some(&(_, first, _)) = self.rows.first() else { return out.push(SAME) };
         if self.rows.iter().all(|&(_, change, _)| change == first) {
             if first == 0 {
@@ -126,7 +152,24 @@ impl Told {
         }
         let mode = self.shortest();
         out.push(mode);
-        magnitudes::put(self.numbers(mode), sections, out);
+        match mode {
+            CHANGE => self.put_numbers(|row, _| change_of(row), sections, out),
+            SECOND => self.put_numbers(|row, _| second_of(row), sections, out),
+            ROW => self.put_numbers(row_of, sections, out),
+            _ => self.put_numbers(change_by_row_of, sections, out),
+        }
+    }
+
+    /// Tells what `number` makes of each row and the one before.
+    fn put_numbers(
+        &self,
+        number: impl Fn(Row, Row) -> u64,
+        sections: &mut SectionWriter,
+        out: &mut Vec<u8>,
+    ) {
+        let mut before = (0, 0, 0);
+        let numbers = self.rows.iter().map(|&row| number(row, std::mem::replace(&mut before, row)));
+        magnitudes::put(numbers, sections, out);
     }
 
     /// The way that takes the fewest bits, of equal ones the first.
@@ -141,24 +184,33 @@ impl Told {
         let shortest = BY_NUMBERS.into_iter().zip(sums).min_by_key(|(_, bits)| *bits);
         shortest.expect("there are four").0
     }
+}
 
-    fn numbers(&self, mode: u8) -> impl Iterator<Item = u64> + '_ {
-        let at = BY_NUMBERS.iter().position(|of| *of == mode).expect("it is one of the four");
-        let mut before = (0, 0, 0);
-        let number = move |&row: &Row| numbers_of(row, std::mem::replace(&mut before, row))[at];
-        self.rows.iter().map(number)
-    }
+/// A text's place among those of a block.
+fn place_of(bits: u64) -> usize {
+    usize::try_from(bits).expect("it was compared with the texts")
 }
 
 /// What a row is told by, in the order of [`BY_NUMBERS`]; `before` is the row before it.
 #[inline]
-fn numbers_of((bits, change, change_before): Row, before: Row) -> [u64; 4] {
-    [
-        zigzag(change),
-        zigzag(change.wrapping_sub(change_before)),
-        zigzag(bits.wrapping_sub(before.0)),
-        zigzag(change.wrapping_sub(before.1)),
-    ]
+fn numbers_of(row: Row, before: Row) -> [u64; 4] {
+    [change_of(row), second_of(row), row_of(row, before), change_by_row_of(row, before)]
+}
+
+fn change_of((_, change, _): Row) -> u64 {
+    zigzag(change)
+}
+
+fn second_of((_, change, change_before): Row) -> u64 {
+    zigzag(change.wrapping_sub(change_before))
+}
+
+fn row_of((bits, ..): Row, (bits_before, ..): Row) -> u64 {
+    zigzag(bits.wrapping_sub(bits_before))
+}
+
+fn change_by_row_of((_, change, _): Row, (_, change_of_row_before, _): Row) -> u64 {
+    zigzag(change.wrapping_sub(change_of_row_before))
 }
 
 /// The bits of a number, and those of its magnitude as a rule.
