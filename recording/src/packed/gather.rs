@@ -20,6 +20,10 @@ const ORDERED_BY_MAX: usize = 3;
 const COUNTED_MIN: usize = 4_096;
 const COUNTED_PER_ROW: usize = 8;
 
+/// Octets of a value, and of a text that a row names, at most and as a rule.
+const CELL_BYTES: usize = 8;
+const TEXT_BYTES: usize = 64;
+
 /// What stands for a text that the block does not have yet.
 const UNSEEN: u32 = u32::MAX;
 
@@ -31,14 +35,16 @@ pub struct Gather {
     labels: Vec<usize>,
     waiting: Batch,
     block: Batch,
-    order: Vec<(u128, u32)>,
+    order: Vec<(u64, u32)>,
     /// What ordering takes.
-    ordered: Vec<(u128, u32)>,
+    ordered: Vec<(u64, u32)>,
     begins: Vec<u32>,
     /// By symbol of the stream, its place among the texts of the block that is being made.
     places: Vec<u32>,
     /// The symbols of the stream in the block, by their places.
     used: Vec<u32>,
+    /// About how many octets a row takes, by the last block; rather more.
+    octets_a_row: usize,
 }
 
 impl Gather {
@@ -52,7 +58,8 @@ impl Gather {
         let (waiting, block) = (Batch::new(0, &schema), Batch::new(0, &schema));
         let (order, ordered, begins) = (Vec::new(), Vec::new(), Vec::new());
         let (places, used) = (Vec::new(), Vec::new());
-        Self { schema, labels, waiting, block, order, ordered, begins, places, used }
+        let octets_a_row = CELL_BYTES * schema.columns.len() + TEXT_BYTES;
+        Self { schema, labels, waiting, block, order, ordered, begins, places, used, octets_a_row }
     }
 
     /// The rows that wait.
@@ -80,22 +87,50 @@ impl Gather {
         rows.clear();
     }
 
-    /// Blocks of all rows that wait, none with more than `rows_max` of them; `words` are the texts of the
-    /// stream's symbols. Nothing waits any more, also after an error.
+    /// Blocks of all rows that wait; none takes more than `octets_max`, unless it has a single row. `words` are the
+    /// texts of the stream's symbols. Nothing waits any more, also after an error.
     ///
     /// # Errors
     /// When texts are longer than a block may be.
     pub fn pack(
         &mut self,
         words: &[String],
-        rows_max: usize,
+        octets_max: usize,
     ) -> Result<Vec<PackedRows>, PackError> {
         self.sort();
         let order = std::mem::take(&mut self.order);
-        let blocks = order.chunks(rows_max.max(1)).map(|part| self.block_of(part, words)).collect();
+        let rows_max = (octets_max / self.octets_a_row).max(1);
+        let mut blocks = Vec::new();
+        let mut parts = order.chunks(rows_max);
+        let packed =
+            parts.try_for_each(|part| self.pack_part(part, words, octets_max, &mut blocks));
         self.order = order;
         self.waiting.clear();
-        blocks
+        packed.map(|()| blocks)
+    }
+
+    /// Makes a block of some rows, or of each half of them where they take too many octets.
+    fn pack_part(
+        &mut self,
+        part: &[(u64, u32)],
+        words: &[String],
+        octets_max: usize,
+        blocks: &mut Vec<PackedRows>,
+    ) -> Result<(), PackError> {
+        match self.block_of(part, words) {
+            Ok(block) if part.len() == 1 || block.payload.len() <= octets_max => {
+                let octets = block.payload.len() / part.len();
+                self.octets_a_row = octets + octets / 4 + 1;
+                blocks.push(block);
+                Ok(())
+            }
+            Err(error) if part.len() == 1 => Err(error),
+            _ => {
+                let (first, second) = part.split_at(part.len() / 2);
+                self.pack_part(first, words, octets_max, blocks)?;
+                self.pack_part(second, words, octets_max, blocks)
+            }
+        }
     }
 
     /// A block of some of the rows of a batch, in their order.
@@ -114,16 +149,27 @@ impl Gather {
         let rows = self.waiting.rows;
         self.order.clear();
         self.order.extend((0..rows).map(|row| (0, narrow_u32(row))));
-        for &at in &self.labels {
+        // As many labels as a key has room for; what each of those behind the first takes of it.
+        let (mut taken, mut others) = (0, 0);
+        for (number, &at) in self.labels.iter().enumerate() {
             let column = &self.waiting.columns[at];
+            let greatest = column.bits.iter().max().map_or(0, |bits| bits + 1);
+            let bits = u64::BITS - greatest.leading_zeros();
+            taken += bits;
+            if taken > u64::BITS {
+                break;
+            }
+            others += if number > 0 { bits } else { 0 };
+            let is_full = column.bits.len() == rows && column.nulls.iter().all(|&word| word == 0);
             for (key, row) in &mut self.order {
                 let row = *row as usize;
-                let bits = if column.is_null(row) { 0 } else { column.bits[row] + 1 };
-                *key = *key << 32 | u128::from(bits);
+                let is_there = is_full || !column.is_null(row);
+                let symbol = if is_there { column.bits[row] + 1 } else { 0 };
+                *key = key.unbounded_shl(bits) | symbol;
             }
         }
         if !self.order.is_sorted() {
-            self.sort_by_first_label();
+            self.sort_by_first_label(others);
         }
         // The rows of an answer come in the order of their other labels as a rule.
         if !self.order.is_sorted() {
@@ -132,11 +178,10 @@ impl Gather {
     }
 
     /// Orders rows by their first label, by counting, and leaves rows that have the same one in their order; where
-    /// symbols are few enough for that.
-    fn sort_by_first_label(&mut self) {
-        let Some(others) = self.labels.len().checked_sub(1) else { return };
+    /// symbols are few enough for that. The other labels take so many bits of a key.
+    fn sort_by_first_label(&mut self, others: u32) {
         let most = COUNTED_MIN.max(COUNTED_PER_ROW * self.order.len());
-        let first = |key: u128| usize::try_from(key >> (32 * others)).ok();
+        let first = |key: u64| usize::try_from(key.unbounded_shr(others)).ok();
         let greatest = self.order.iter().filter_map(|&(key, _)| first(key)).max();
         let Some(greatest) = greatest.filter(|greatest| *greatest < most) else { return };
         // Where the rows of each label begin.
@@ -160,11 +205,7 @@ impl Gather {
         std::mem::swap(&mut self.order, &mut self.ordered);
     }
 
-    fn block_of(
-        &mut self,
-        part: &[(u128, u32)],
-        words: &[String],
-    ) -> Result<PackedRows, PackError> {
+    fn block_of(&mut self, part: &[(u64, u32)], words: &[String]) -> Result<PackedRows, PackError> {
         self.block.clear();
         self.block.rows = part.len();
         self.used.clear();
@@ -191,7 +232,7 @@ impl Gather {
 }
 
 /// Copies some of the `rows` rows of a column.
-fn copy_bits(from: &ColumnBuffer, rows: usize, part: &[(u128, u32)], to: &mut ColumnBuffer) {
+fn copy_bits(from: &ColumnBuffer, rows: usize, part: &[(u64, u32)], to: &mut ColumnBuffer) {
     if from.bits.is_empty() {
         return;
     }
@@ -209,7 +250,7 @@ fn copy_bits(from: &ColumnBuffer, rows: usize, part: &[(u128, u32)], to: &mut Co
     }
 }
 
-fn copy_texts(from: &ColumnBuffer, part: &[(u128, u32)], to: &mut ColumnBuffer) {
+fn copy_texts(from: &ColumnBuffer, part: &[(u64, u32)], to: &mut ColumnBuffer) {
     for (at, &(_, row)) in part.iter().enumerate() {
         let row = row as usize;
         if from.is_null(row) {
@@ -310,15 +351,16 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_hold_the_rows_that_came_in_the_order_of_their_labels(
-            batches: Vec<Vec<Row>>, rows_max in 1_usize..9
+            batches: Vec<Vec<Row>>, octets_max in 1_usize..400
         ) {
             let words: Vec<String> = WORDS.map(str::to_owned).into();
             let mut gather = Gather::new(schema());
             batches.iter().for_each(|rows| gather.append(&mut batch_of(rows)));
             prop_assert_eq!(gather.rows(), batches.iter().map(Vec::len).sum::<usize>());
-            let blocks = gather.pack(&words, rows_max).unwrap();
+            let blocks = gather.pack(&words, octets_max).unwrap();
             prop_assert_eq!(gather.rows(), 0);
-            prop_assert!(blocks.iter().all(|block| block.rows() <= rows_max));
+            let fits = |block: &PackedRows| block.rows() == 1 || block.payload().len() <= octets_max;
+            prop_assert!(blocks.iter().all(fits));
             let found: Vec<Read> = blocks.iter().flat_map(read).collect();
             // By device, in the order in which they came.
             let mut expected: BTreeMap<Option<u32>, Vec<Read>> = BTreeMap::new();
@@ -353,7 +395,9 @@ mod tests {
         let mut gather = Gather::new(schema());
         gather.append(&mut batch_of(&[row(7, 2), row(5, 0), row(9, 4)]));
         let words: Vec<String> = WORDS.map(str::to_owned).into();
-        let blocks = gather.pack(&words, 2).unwrap();
+        let row_of_two = gather.pack(&words, usize::MAX).unwrap()[0].payload().len() - 1;
+        gather.append(&mut batch_of(&[row(7, 2), row(5, 0), row(9, 4)]));
+        let blocks = gather.pack(&words, row_of_two).unwrap();
         let times: Vec<_> = blocks.iter().map(PackedRows::times).collect();
         assert_eq!(times, [(5, 7), (9, 9)]);
         let again = PackedRows::received(blocks[0].payload().to_vec(), blocks[0].checksum());

@@ -35,9 +35,8 @@ const HOLD: Duration = Duration::from_secs(1);
 /// So many rows are taken before they are due: the queue is to have room for what comes next.
 const ROWS_AT_ONCE: usize = QUEUE_ROWS_MAX / 16;
 
-/// Octets of a value, and of a text that a row names, at most and as a rule.
-const CELL_BYTES: usize = 8;
-const TEXT_BYTES: usize = 64;
+/// Octets of a block at most: whole blocks go when a spool is full, and a window has room for several.
+const OCTETS_MAX: usize = BLOCK_BYTES_MAX / 2;
 
 /// The rows of a stream cannot be forwarded.
 #[derive(Debug, thiserror::Error)]
@@ -98,15 +97,12 @@ impl Forward {
         let (batches, taken): (Vec<_>, Vec<_>) = (empty(), empty());
         let queue = Mutex::new(Queue { batches, ..Queue::default() });
         let shared = Arc::new(Shared { queue, work: Condvar::new(), status });
-        let rows_max = |table: &TableSchema| {
-            BLOCK_BYTES_MAX / 2 / (CELL_BYTES * table.columns.len() + TEXT_BYTES)
-        };
         let work = Work {
             shared: Arc::clone(&shared),
             uplink,
             stream: stream.to_owned(),
             words: Vec::new(),
-            tables: tables.into_iter().map(|of| (rows_max(&of), Gather::new(of))).collect(),
+            tables: tables.into_iter().map(Gather::new).collect(),
             taken,
             pending: None,
             wanted: None,
@@ -225,8 +221,8 @@ struct Work {
     uplink: Uplink,
     stream: String,
     words: Vec<String>,
-    /// The rows of each table, and how many go into a block at most.
-    tables: Vec<(usize, Gather)>,
+    /// The rows of each table.
+    tables: Vec<Gather>,
     /// Empty batches, which change places with those of the queue.
     taken: Vec<Batch>,
     /// When the oldest row that is in no block came, and the newest.
@@ -283,7 +279,7 @@ impl Work {
         }
         if let Some(last) = last {
             self.pending = Some((self.pending.map_or(last, |(first, _)| first), last));
-            for (batch, (_, table)) in self.taken.iter_mut().zip(&mut self.tables) {
+            for (batch, table) in self.taken.iter_mut().zip(&mut self.tables) {
                 if batch.rows() > 0 {
                     table.append(batch);
                 }
@@ -305,12 +301,12 @@ impl Work {
     fn offer(&mut self) {
         self.pending = None;
         let mut made = Vec::new();
-        for (rows_max, table) in &mut self.tables {
+        for table in &mut self.tables {
             if table.rows() == 0 {
                 continue;
             }
             let (rows, (from_ns, until_ns)) = (table.rows() as u64, table.times());
-            match table.pack(&self.words, *rows_max) {
+            match table.pack(&self.words, OCTETS_MAX) {
                 Ok(blocks) => made.extend(blocks),
                 // Texts that no block takes.
                 Err(_) => {
