@@ -1,7 +1,9 @@
 //! `meikyo bench afar`: what it takes to send readings to another machine.
 //!
 //! Octets and the sender's CPU time are those of real collectors that measure a farm, once with `--to` and
-//! once without; the recordings at both ends must have the same rows. The receiver's share of a core is
+//! once without; the recordings at both ends must have the same rows. CPU time is that of the threads which only a
+//! collector that sends has; what the whole process used beyond one that does not send is printed beside it, and
+//! differs from pair to pair by more than sending costs. The receiver's share of a core is
 //! that of a real server, which many senders in this process send the rows of an interval to every 100 ms
 //! ([`made`]). Catching up goes over a relay that lets 20 Mbit/s through ([`mod@line`]). What is on the screen is
 //! read from there, with a relay of packets between collectors and server ([`screen`]), and with many clusters beside
@@ -62,11 +64,21 @@ struct Numbers {
     bytes_per_value_cached_3s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     values_kept: Option<u64>,
-    /// By pair of runs, what a poll cost more with sending.
+    /// By pair of runs, what the threads that send used a poll.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sender_us_per_poll_pairs: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sender_us_per_poll_median: Option<f64>,
+    /// The same while somebody watches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sender_watched_us_per_poll_pairs: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_watched_us_per_poll_median: Option<f64>,
+    /// What the whole collector used a poll beyond one that does not send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sender_difference_us_per_poll_pairs: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_difference_us_per_poll_median: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     receiver_percent_of_core: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,9 +157,13 @@ pub(crate) fn run(args: &AfarBenchArgs) -> Result<Answer, Failure> {
         numbers.values_kept = Some(moving.values + cached.values);
     }
     if wanted(Part::Sender) {
-        let pairs = measured::sender(args)?;
-        numbers.sender_us_per_poll_median = pairs.median();
-        numbers.sender_us_per_poll_pairs = pairs.all().to_vec();
+        let cost = measured::sender(args)?;
+        numbers.sender_us_per_poll_median = cost.threads.median();
+        numbers.sender_us_per_poll_pairs = cost.threads.all().to_vec();
+        numbers.sender_watched_us_per_poll_median = cost.watched.median();
+        numbers.sender_watched_us_per_poll_pairs = cost.watched.all().to_vec();
+        numbers.sender_difference_us_per_poll_median = cost.difference.median();
+        numbers.sender_difference_us_per_poll_pairs = cost.difference.all().to_vec();
     }
     if wanted(Part::Receiver) {
         progress("afar: a receiver of many senders");
@@ -192,7 +208,11 @@ fn lines(numbers: &Numbers) -> Vec<(&'static str, f64, f64)> {
     let all = [
         ("octets a value, moving", numbers.bytes_per_value_moving, BYTES_MOVING_MAX),
         ("octets a value, caches of 3 s", numbers.bytes_per_value_cached_3s, BYTES_CACHED_MAX),
-        ("CPU of the sender, µs a poll", numbers.sender_us_per_poll_median, SENDER_US_MAX),
+        (
+            "CPU of the threads that send, µs a poll",
+            numbers.sender_us_per_poll_median,
+            SENDER_US_MAX,
+        ),
         ("receiver, % of a core", numbers.receiver_percent_of_core, RECEIVER_PERCENT_MAX),
         ("lag of the receiver, s", numbers.receiver_lag_s_max, LIVE_DELAY_S_MAX),
         ("caught up, s", numbers.caught_up_s, CAUGHT_UP_S_MAX),
@@ -216,6 +236,18 @@ fn text(report: &Report, lines: &[(&'static str, f64, f64)]) -> String {
     let mut table = TextTable::new(&["", "measured", "reach"]);
     for (what, value, most) in lines {
         table.row([(*what).into(), format!("{value:.2}"), format!("<= {most}")]);
+    }
+    let beside = [
+        ("the same while somebody watches", report.numbers.sender_watched_us_per_poll_median),
+        (
+            "whole collector, beyond one that does not send",
+            report.numbers.sender_difference_us_per_poll_median,
+        ),
+    ];
+    for (what, value) in beside {
+        if let Some(value) = value {
+            table.row([what.into(), format!("{value:.2}"), "-".into()]);
+        }
     }
     format!("{}\n{table}\n", report.machine)
 }

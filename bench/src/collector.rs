@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use meikyo_console::failure::Failure;
 use meikyo_units::Nanos;
 
 use crate::placement::{Placed, Placement, Usage, spawn};
@@ -98,6 +99,18 @@ impl Collector {
     /// Process ID of the collector.
     pub(crate) fn pid(&mut self) -> u32 {
         self.process.child().id()
+    }
+
+    /// Looks at its process now and then until it ends.
+    pub(crate) fn watch(
+        &self,
+        every: Nanos,
+        mut look: impl FnMut(&Placed) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        while !self.process.ends_within(every)? {
+            look(&self.process)?;
+        }
+        Ok(())
     }
 
     /// Waits for the end of one that prints its summary; what the whole process used, and the summary.

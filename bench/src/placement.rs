@@ -1,6 +1,7 @@
 //! Child processes of a bench: where they run, what they used, and that none is left behind.
 #![expect(unsafe_code, reason = "scheduling and resource usage are asked of the kernel")]
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus};
@@ -112,6 +113,24 @@ impl Placed {
         Ok(Nanos::from_secs(part(time.tv_sec)) + Nanos::new(part(time.tv_nsec)))
     }
 
+    /// CPU time so far of each of its threads that has not ended, by number and name.
+    pub(crate) fn threads(&self) -> io::Result<BTreeMap<(String, String), Nanos>> {
+        let mut threads = BTreeMap::new();
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let path = thread?.path();
+            let said = |file: &str| std::fs::read_to_string(path.join(file));
+            // One that has ended since is gone.
+            let (Ok(name), Ok(ran)) = (said("comm"), said("schedstat")) else { continue };
+            let ran = ran.split_whitespace().next().and_then(|word| word.parse().ok());
+            let ran = ran.ok_or_else(|| {
+                io::Error::other("the kernel does not say how long a thread has run")
+            })?;
+            let number = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            threads.insert((number, name.trim().to_owned()), Nanos::new(ran));
+        }
+        Ok(threads)
+    }
+
     /// Asks it to end (`SIGTERM`).
     pub(crate) fn terminate(&self) -> io::Result<()> {
         // The child is not waited for yet, so that its pid is still its own.
@@ -140,7 +159,7 @@ impl Placed {
     }
 
     /// Whether the process has ended within `patience`; it is not reaped.
-    fn ends_within(&self, patience: Nanos) -> io::Result<bool> {
+    pub(crate) fn ends_within(&self, patience: Nanos) -> io::Result<bool> {
         // The child is not waited for yet, so that its pid is still its own.
         let child = pidfd_open(self.pid(), PidfdFlags::empty())?;
         Ok(wait(&mut [readable(&child)], Some(patience))? > 0)

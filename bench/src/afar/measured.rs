@@ -1,5 +1,7 @@
 //! Octets and CPU time of a real collector that sends what it measures.
 
+use std::collections::BTreeMap;
+
 use meikyo_console::benches::afar::AfarBenchArgs;
 use meikyo_console::benches::collect::Speech;
 use meikyo_console::failure::Failure;
@@ -10,6 +12,7 @@ use meikyo_units::Nanos;
 use crate::cluster_text::ClusterText;
 use crate::collector::{Collector, CollectorPlan, Sending};
 use crate::farm_process::{FarmPlan, FarmProcess};
+use crate::live::http::get;
 use crate::live::server_process::ServerProcess;
 use crate::placement::{Placement, Usage};
 use crate::progress;
@@ -32,35 +35,78 @@ impl Sent {
     }
 }
 
+/// How often it is looked at what a collector's threads have used: what they use after the last time is not counted.
+const LOOK_EVERY: Nanos = Nanos::from_millis(20);
+
+/// While somebody watches, a request of the server comes so many looks after the one before.
+const LOOKS_A_REQUEST: u64 = 50;
+
+/// What a collector does with its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sends {
+    Nothing,
+    Unwatched,
+    /// Somebody looks at the cluster at the receiver.
+    Watched,
+}
+
 /// A run of a collector: what it used, the polls it made, and what it sent.
 struct Run {
     usage: Usage,
+    /// By name, what its threads used.
+    threads: BTreeMap<String, Nanos>,
     polls: u64,
     sent: Option<Sent>,
 }
 
+impl Run {
+    fn us_per_poll(&self, cpu: Nanos) -> f64 {
+        cpu.as_secs_f64() * 1e6 / real(self.polls.max(1))
+    }
+
+    /// CPU time a poll of the threads that another run did not have.
+    fn beyond(&self, other: &Self) -> f64 {
+        let own = self.threads.iter().filter(|(name, _)| !other.threads.contains_key(*name));
+        self.us_per_poll(own.fold(Nanos::ZERO, |sum, (_, &cpu)| sum + cpu))
+    }
+}
+
 /// Measures and sends for a while, with agents whose caches are as old as that.
 pub(super) fn bytes(args: &AfarBenchArgs, cache: &str) -> Result<Sent, Failure> {
-    let run = run(args, cache, true)?;
+    let run = run(args, cache, Sends::Unwatched)?;
     run.sent.ok_or_else(|| Failure::new("the collector did not say what it sent"))
 }
 
-/// What a poll costs more when its rows are sent, by pair of runs.
-pub(super) fn sender(args: &AfarBenchArgs) -> Result<Observations, Failure> {
-    let mut pairs = Vec::new();
+/// What sending costs, µs of CPU time a poll, by pair of runs.
+pub(super) struct SenderCost {
+    /// Of the threads that only a collector that sends has.
+    pub(super) threads: Observations,
+    /// The same while somebody watches.
+    pub(super) watched: Observations,
+    /// What the whole process used beyond one that does not send.
+    pub(super) difference: Observations,
+}
+
+/// What a poll costs more when its rows are sent.
+pub(super) fn sender(args: &AfarBenchArgs) -> Result<SenderCost, Failure> {
+    let (mut threads, mut watched, mut difference) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..args.pairs {
         progress(&format!("afar: the sender's CPU time, pair {} of {}", pair + 1, args.pairs));
         // Who is first changes with the pair.
-        let first = run(args, "0s", pair % 2 == 0)?;
-        let second = run(args, "0s", pair % 2 == 1)?;
-        let [with, without] = if pair % 2 == 0 { [first, second] } else { [second, first] };
-        let each = |run: &Run| run.usage.cpu.as_secs_f64() * 1e6 / real(run.polls.max(1));
-        pairs.push(each(&with) - each(&without));
+        let mut order = [Sends::Unwatched, Sends::Nothing];
+        order.rotate_left(usize::from(pair % 2 == 1));
+        let mut runs = [run(args, "0s", order[0])?, run(args, "0s", order[1])?];
+        runs.rotate_left(usize::from(pair % 2 == 1));
+        let [with, without] = &runs;
+        threads.push(with.beyond(without));
+        difference.push(with.us_per_poll(with.usage.cpu) - without.us_per_poll(without.usage.cpu));
+        watched.push(run(args, "0s", Sends::Watched)?.beyond(without));
     }
-    Ok(Observations::new(pairs))
+    let [threads, watched, difference] = [threads, watched, difference].map(Observations::new);
+    Ok(SenderCost { threads, watched, difference })
 }
 
-fn run(args: &AfarBenchArgs, cache: &str, sends: bool) -> Result<Run, Failure> {
+fn run(args: &AfarBenchArgs, cache: &str, sends: Sends) -> Result<Run, Failure> {
     let scratch = tempfile::tempdir()?;
     let farm = FarmProcess::start(&FarmPlan {
         agents: args.devices,
@@ -81,7 +127,7 @@ fn run(args: &AfarBenchArgs, cache: &str, sends: bool) -> Result<Run, Failure> {
     };
     let cluster_file = text.write(scratch.path())?;
     let received = scratch.path().join("received");
-    let server = sends
+    let server = (sends != Sends::Nothing)
         .then(|| ServerProcess::start_ingesting(&received, Placement::elsewhere(false)))
         .transpose()?;
     let (own, spool) = (scratch.path().join("own"), scratch.path().join("spool"));
@@ -97,15 +143,30 @@ fn run(args: &AfarBenchArgs, cache: &str, sends: bool) -> Result<Run, Failure> {
         },
         url.as_deref().map(|to| Sending { to, spool: &spool, trust: None }),
     )?;
+    let (mut threads, mut looks) = (BTreeMap::new(), 0_u64);
+    collector.watch(LOOK_EVERY, |process| {
+        threads.extend(process.threads()?);
+        looks += 1;
+        match &server {
+            Some(server) if sends == Sends::Watched && looks % LOOKS_A_REQUEST == 1 => {
+                get(server, "api/v1/senders").map(drop)
+            }
+            _ => Ok(()),
+        }
+    })?;
+    let mut by_name: BTreeMap<String, Nanos> = BTreeMap::new();
+    for ((_, name), ran) in threads {
+        *by_name.entry(name).or_default() += ran;
+    }
     let (usage, said) = collector.finish_with_summary()?;
     drop(server);
     farm.finish()?;
     let polls = said["requests"].as_u64().unwrap_or(0);
     let sent = match sends {
-        false => None,
-        true => Some(compared(&own, &received.join("clusters/bench"), &said)?),
+        Sends::Nothing => None,
+        _ => Some(compared(&own, &received.join("clusters/bench"), &said)?),
     };
-    Ok(Run { usage, polls, sent })
+    Ok(Run { usage, threads: by_name, polls, sent })
 }
 
 /// What was sent, once the receiver's recording is found to have what the collector's own has.

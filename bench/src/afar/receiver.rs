@@ -30,7 +30,7 @@ pub(super) struct Found {
 pub(super) fn run(args: &AfarBenchArgs) -> Result<Found, Failure> {
     let scratch = tempfile::tempdir()?;
     let recording = scratch.path().join("rec");
-    let mut server = ServerProcess::start_ingesting(&recording, Placement::elsewhere(false))?;
+    let server = ServerProcess::start_ingesting(&recording, Placement::elsewhere(false))?;
     let authority = server.authority().to_owned();
     let start = |number: u32| Made::start(&authority, &format!("c{number}"), args.devices);
     let mut senders = (0..args.senders).map(start).collect::<Result<Vec<_>, _>>()?;

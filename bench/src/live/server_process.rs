@@ -92,16 +92,8 @@ impl ServerProcess {
     }
 
     /// CPU time of its threads so far; none of them ends while viewers look on.
-    pub(crate) fn cpu(&mut self) -> io::Result<Nanos> {
-        let mut sum = Nanos::ZERO;
-        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.child().id()))? {
-            let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-            let ran = text.split_whitespace().next().and_then(|word| word.parse().ok());
-            sum += Nanos::new(ran.ok_or_else(|| {
-                io::Error::other("the kernel does not say how long a thread has run")
-            })?);
-        }
-        Ok(sum)
+    pub(crate) fn cpu(&self) -> io::Result<Nanos> {
+        Ok(self.process.threads()?.into_values().fold(Nanos::ZERO, |sum, ran| sum + ran))
     }
 
     /// The host and port that it serves at.

@@ -97,7 +97,7 @@ pub(super) fn run() -> Result<Ratios, Failure> {
 fn completion_us(company: Company) -> Result<f64, Failure> {
     let begin = WallTime::now();
     let measurement = Measurement::start(DEVICES, SPAN, true)?;
-    let mut server = ServerProcess::start_at(&measurement.recording, Placement::elsewhere(false))?;
+    let server = ServerProcess::start_at(&measurement.recording, Placement::elsewhere(false))?;
     wait_until(begin + Nanos::from_secs(2))?;
     let mut onlookers = match company {
         Company::Viewers => Onlookers::of(&server)?,
