@@ -48,6 +48,9 @@ const TEXTS_MAX: u64 = CELLS_MAX as u64;
 /// Octets of the prefix before the names.
 const FIXED_LEN: usize = 32;
 
+/// Where the prefix says how many octets the body has.
+const PLAIN_LEN_AT: usize = 24;
+
 /// The octet that is 1 if an origin stands behind the names of the columns, else 0.
 const HAS_ORIGIN_AT: usize = 29;
 
@@ -301,23 +304,23 @@ pub(crate) fn pack_plain(
     let columns_octets: usize = batch.columns.iter().map(|column| column.octets.len()).sum();
     let texts_octets: usize = texts.iter().map(|text| text.len()).sum();
     limited("octets of texts", columns_octets.saturating_add(texts_octets), BODY_MAX)?;
+    let mut out = prefix(VERSION_1, schema, rows, batch.times(), 0)?;
+    let begin = out.len();
     // Half of the octets of all values at most, as a rule.
     let most = texts_octets + 4 * (texts.len() + rows * schema.columns.len()) + FIXED_LEN;
-    let mut body = Vec::with_capacity(most + columns_octets);
-    body.extend_from_slice(&narrow_u32(texts.len()).to_le_bytes());
+    out.reserve_exact(most + columns_octets);
+    out.extend_from_slice(&narrow_u32(texts.len()).to_le_bytes());
     for text in texts {
-        body.extend_from_slice(&narrow_u32(text.len()).to_le_bytes());
-        body.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(&narrow_u32(text.len()).to_le_bytes());
+        out.extend_from_slice(text.as_bytes());
     }
-    let times = batch.times();
     for column in &mut batch.columns {
-        body.push(VALUES);
-        encode_column(column, rows, &mut body);
+        out.push(VALUES);
+        encode_column(column, rows, &mut out);
     }
-    limited("octets", body.len(), BODY_MAX)?;
-    let mut out = prefix(VERSION_1, schema, rows, times, body.len())?;
-    out.reserve_exact(body.len());
-    out.extend_from_slice(&body);
+    let len = out.len() - begin;
+    limited("octets", len, BODY_MAX)?;
+    out[PLAIN_LEN_AT..PLAIN_LEN_AT + 4].copy_from_slice(&narrow_u32(len).to_le_bytes());
     Ok(out)
 }
 
