@@ -66,6 +66,8 @@ fn look(
     args: &AfarBenchArgs,
 ) -> Result<Looked, Failure> {
     let mut browser = Browser::start(&scratch.join("profile"))?;
+    // Nobody watches yet, and the first rows of the clusters come.
+    wait_until(WallTime::now() + SETTLE)?;
     browser.watch_network()?;
     browser.open(&format!("{}#clusters", server.url))?;
     let cards =
