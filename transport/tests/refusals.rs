@@ -684,6 +684,21 @@ fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_th
     assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 0 })]);
 }
 
+/// By their blocks it is decided whose rows are taken.
+#[test]
+fn blocks_of_collectors_that_stand_by_are_wanted_often_whoever_watches() {
+    let mut receiver = Receiver::new();
+    for (session, greeting) in [(1, standing_by("a", 7)), (2, collector("east:c", "east"))] {
+        receiver.connected(at(1), session, Permit::anybody());
+        let heard = say(&mut receiver, session, &[Message::Hello(greeting)]);
+        assert!(matches!(heard.said[..], [Message::Welcome(_)]), "{heard:?}");
+    }
+    receiver.set_pace(|_, _| 0);
+    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 100 })]);
+    receiver.set_pace(|_, cluster| if cluster == Some("east") { 50 } else { 0 });
+    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 50 })]);
+}
+
 #[test]
 fn a_sender_follows_the_pace_while_its_session_lasts_and_keeps_some_questions() {
     let streams = hello("node001").streams;
