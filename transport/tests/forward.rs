@@ -3,6 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a test has a deadline")]
 
+mod receivers {
+    pub(crate) mod greeting;
+}
+
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -12,7 +16,8 @@ use meikyo_recording::{Batch, Column, ColumnKind, Meaning, TableSchema};
 use meikyo_transport::SenderOptions;
 use meikyo_transport::limits::SpoolLimits;
 use meikyo_transport::shell::{Forward, Target, Uplink};
-use meikyo_transport::wire::{Declared, Decoder, Message, Pace, Welcome};
+use meikyo_transport::wire::{Declared, Decoder, Message, Pace};
+use receivers::greeting::greet;
 
 /// How long anything may take that has to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,15 +41,7 @@ fn options() -> SenderOptions {
 
 /// Greets a sender, and tells how many rows each of its blocks has.
 fn receive(listener: &TcpListener, greeted: &mpsc::Sender<TcpStream>, rows: &mpsc::Sender<usize>) {
-    let (mut socket, _) = listener.accept().unwrap();
-    let mut request = [0; 4_096];
-    while !request.windows(4).any(|four| four == b"\r\n\r\n") {
-        assert!(socket.read(&mut request).unwrap() > 0);
-    }
-    let (version, window_bytes, has) = (1, 8 << 20, Vec::new());
-    let welcome = Message::Welcome(Welcome { version, window_bytes, has }).encoded();
-    let upgraded = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: meikyo-rows/1\r\n\r\n";
-    socket.write_all(&[&upgraded[..], &welcome].concat()).unwrap();
+    let mut socket = greet(listener);
     greeted.send(socket.try_clone().unwrap()).unwrap();
     let (mut decoder, mut octets) = (Decoder::new(), vec![0; 1 << 16]);
     loop {

@@ -662,17 +662,17 @@ fn rows_are_of_hosts_that_the_token_names() {
 #[test]
 fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_they_understand() {
     let mut receiver = greeted(1, "node001");
-    receiver.connected(at(1), 2, Permit::anybody());
-    // As a sender of version 0.1 greets, which names no such field.
-    let earlier = Message::Hello(Hello { hears: false, ..hello("node002") });
-    say(&mut receiver, 2, &[earlier]);
-    let fast = |sender: &str, _: Option<&str>| if sender.starts_with("node00") { 100 } else { 0 };
-    receiver.set_pace(|_, _| 0);
-    assert!(hear(&mut receiver).said.is_empty());
-    receiver.set_pace(fast);
-    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 100 })]);
-    receiver.set_pace(fast);
-    assert!(hear(&mut receiver).said.is_empty());
+    // As a sender of version 0.1 greets, which names no such field, and one by whose blocks turns are decided.
+    let earlier = Hello { hears: false, ..hello("node002") };
+    for (session, hello) in [(2, earlier), (3, standing_by("a", 7))] {
+        receiver.connected(at(1), session, Permit::anybody());
+        say(&mut receiver, session, &[Message::Hello(hello)]);
+    }
+    for (every, said) in [(0, vec![100]), (100, vec![100]), (100, vec![])] {
+        receiver.set_pace(|sender, _| if sender.starts_with("node00") { every } else { 0 });
+        let said = said.into_iter().map(|every_ms| Message::Pace(Pace { every_ms }));
+        assert_eq!(hear(&mut receiver).said, said.collect::<Vec<_>>());
+    }
     assert!(receiver.ask("node001", "s", "functions abcd"));
     let ask = Ask { stream: "s".into(), words: "functions abcd".into() };
     assert_eq!(hear(&mut receiver).said, [Message::Ask(ask)]);
@@ -682,21 +682,6 @@ fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_th
     assert!(hear(&mut receiver).said.is_empty());
     receiver.set_pace(|_, _| 0);
     assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 0 })]);
-}
-
-/// By their blocks it is decided whose rows are taken.
-#[test]
-fn blocks_of_collectors_that_stand_by_are_wanted_often_whoever_watches() {
-    let mut receiver = Receiver::new();
-    for (session, greeting) in [(1, standing_by("a", 7)), (2, collector("east:c", "east"))] {
-        receiver.connected(at(1), session, Permit::anybody());
-        let heard = say(&mut receiver, session, &[Message::Hello(greeting)]);
-        assert!(matches!(heard.said[..], [Message::Welcome(_)]), "{heard:?}");
-    }
-    receiver.set_pace(|_, _| 0);
-    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 100 })]);
-    receiver.set_pace(|_, cluster| if cluster == Some("east") { 50 } else { 0 });
-    assert_eq!(hear(&mut receiver).said, [Message::Pace(Pace { every_ms: 50 })]);
 }
 
 #[test]

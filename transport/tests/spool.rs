@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod receivers {
+    pub(crate) mod greeting;
+}
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
 
@@ -610,18 +614,7 @@ fn a_line_that_takes_nothing_more_keeps_no_processor_busy() {
         driver.offer("s", &rows(1_000)).unwrap();
     }
     // It greets, and then reads nothing.
-    let receiver = std::thread::spawn(move || {
-        let (mut socket, _) = listener.accept().unwrap();
-        let mut request = [0; 4_096];
-        while !request.windows(4).any(|four| four == b"\r\n\r\n") {
-            assert!(socket.read(&mut request).unwrap() > 0);
-        }
-        let (version, window_bytes, has) = (1, 8 << 20, Vec::new());
-        let welcome = Message::Welcome(Welcome { version, window_bytes, has }).encoded();
-        let upgraded = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: meikyo-rows/1\r\n\r\n";
-        socket.write_all(&[&upgraded[..], &welcome].concat()).unwrap();
-        socket
-    });
+    let receiver = std::thread::spawn(move || receivers::greeting::greet(&listener));
     assert!(driver.wait(Nanos::from_secs(10), |status| status.sender.is_welcome).sender.is_welcome);
     let socket = receiver.join().unwrap();
     // The next time that the receiver's time is asked for is within that.
