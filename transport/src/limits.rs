@@ -63,9 +63,9 @@ pub const LATE_AFTER: Nanos = Nanos::from_secs(2);
 /// How often a sender asks for the receiver's time: three times before silence ends a session.
 pub const PING_EVERY: Nanos = Nanos::from_secs(4);
 
-/// How often blocks are wanted of collectors that stand by for each other, ms: an interval of one that is killed is
-/// taken from another one within a second.
-pub const STANDBY_PACE_MS: u32 = 100;
+/// How often a collector that stands by for others makes blocks, whether anybody watches or not: an interval of one
+/// that is killed is taken from another one within a second.
+pub const STANDBY_PACE: Nanos = Nanos::from_millis(100);
 
 /// How long a sender leaves unread what the receiver says, where nothing depends on it: a sender of blocks that come
 /// more often than that does not wake up for each acknowledgement.

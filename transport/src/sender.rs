@@ -21,7 +21,7 @@ use crate::clock::ClockFilter;
 use crate::limits::{
     ANSWERS_WITHIN, ASKED_MAX, BLOCK_BYTES_MAX, DECLARED_BYTES_MAX, FACTS_BYTES_MAX,
     GAPS_UNDER_WAY_MAX, HOLDS_MAX, LATE_AFTER, PING_EVERY, RECONNECT_AFTER, SILENCE_MAX,
-    SpoolLimits, WINDOW_BYTES,
+    STANDBY_PACE, SpoolLimits, WINDOW_BYTES,
 };
 use crate::now::Now;
 use crate::receiver::check_greeting;
@@ -98,7 +98,7 @@ pub struct SenderStatus {
     /// How the receiver's clock stands against this one's, when it was measured.
     pub clock: Option<Offset>,
     /// The span that the receiver wants blocks to be of while this session lasts; `None` for what the
-    /// sender finds best.
+    /// sender finds best. Of a collector that stands by they are always wanted often.
     pub pace: Option<Nanos>,
 }
 
@@ -337,7 +337,15 @@ impl<F: Files> Sender<F> {
             sent_bytes: self.sent_bytes,
             sessions: self.sessions,
             clock: self.offset,
-            pace: self.session.as_ref().and_then(|session| session.pace),
+            pace: self.pace(),
+        }
+    }
+
+    /// What interval is taken from whom of those who stand by is decided by blocks, which none may hold back.
+    fn pace(&self) -> Option<Nanos> {
+        match self.options.identity {
+            Some(_) => Some(STANDBY_PACE),
+            None => self.session.as_ref().and_then(|session| session.pace),
         }
     }
 

@@ -155,6 +155,16 @@ pub(crate) struct Spool<F> {
     unsynced: BTreeSet<u64>,
     /// Whether the directory says that it holds everything.
     is_vouched: bool,
+    earlier: Earlier,
+}
+
+/// What says how earlier lives ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Earlier {
+    /// Their files, each of which is needed once more for it.
+    files: Vec<u64>,
+    /// The names of files that vouch for them.
+    vouching: Vec<String>,
 }
 
 impl<F: Files> Spool<F> {
@@ -186,17 +196,44 @@ impl<F: Files> Spool<F> {
             counts: SpoolCounts::default(),
             unsynced: BTreeSet::new(),
             is_vouched: false,
+            earlier: Earlier::default(),
         };
         if spool.files.is_some() {
             // A sender that is killed in the midst of this leaves what its next life takes for the same.
             let told = spool.restore()?;
-            let earlier = spool.vouch();
+            let files = spool.order.iter_mut();
+            spool.earlier.files = files
+                .map(|file| {
+                    file.needed += 1;
+                    file.number
+                })
+                .collect();
+            spool.earlier.vouching = spool.vouch();
             spool.begin_file();
             told.into_iter().for_each(|(source, gap)| spool.tell_gap(source, gap));
-            spool.remove_unneeded();
-            spool.remove_vouching(&earlier);
+            spool.leave_earlier_lives();
         }
         Ok(spool)
+    }
+
+    /// Gives up what says how earlier lives ended, once that is on the disk or at the receiver otherwise: until then
+    /// a sender that is killed finds the same again.
+    fn leave_earlier_lives(&mut self) {
+        if self.earlier == Earlier::default() {
+            return;
+        }
+        self.sync();
+        let is_in_memory = |at: &u64| matches!(self.entries[at].place, Place::Memory(_));
+        if self.unsynced.is_empty() && !self.gaps.iter().any(is_in_memory) {
+            self.forget_earlier_lives();
+        }
+    }
+
+    fn forget_earlier_lives(&mut self) {
+        let Earlier { files, vouching } = std::mem::take(&mut self.earlier);
+        files.into_iter().for_each(|file| self.release(file));
+        self.remove_unneeded();
+        self.remove_vouching(&vouching);
     }
 
     /// Says in the directory that everything that this life accepts is in it; the files that say so of
@@ -428,7 +465,11 @@ impl<F: Files> Spool<F> {
         let is_lean = |file: &u64| !with_blocks.contains(file) && Some(*file) != last;
         let lean = |at: &&u64| lies_in(&self.entries[*at]).as_ref().is_some_and(is_lean);
         let gaps: Vec<u64> = self.gaps.iter().filter(lean).copied().collect();
+        let are_rewritten = !gaps.is_empty();
         gaps.into_iter().for_each(|at| self.write_again(at));
+        if are_rewritten {
+            self.sync();
+        }
         self.remove_unneeded();
     }
 
@@ -447,6 +488,7 @@ impl<F: Files> Spool<F> {
 
     /// Lets the oldest block go, with all that lies in its file; whether there was one.
     fn drop_oldest(&mut self) -> bool {
+        self.forget_earlier_lives();
         let mut blocks = self.entries.iter().filter(|(_, entry)| entry.reason.is_none());
         let Some((&ordinal, oldest)) = blocks.next() else { return false };
         let Place::File { file, .. } = oldest.place else {
@@ -465,6 +507,7 @@ impl<F: Files> Spool<F> {
             inside.into_iter().partition(|at| self.entries[at].reason.is_some());
         gaps.into_iter().for_each(|at| self.write_again(at));
         self.give_up(&blocks, Reason::SpoolFull);
+        self.sync();
         self.remove_unneeded();
         true
     }
@@ -590,6 +633,7 @@ impl<F: Files> Spool<F> {
         for ordinal in done {
             self.forget(ordinal);
         }
+        self.leave_earlier_lives();
         self.remove_unneeded();
     }
 

@@ -584,6 +584,11 @@ pub(crate) fn is_cut_frame(octets: &[u8]) -> bool {
     }
 }
 
+/// Whether octets that begin with a frame, or end within it, begin with that of a gap.
+pub(crate) fn begins_gap(octets: &[u8]) -> bool {
+    octets.starts_with(&[MAGIC, GAP])
+}
+
 /// Where the next whole frame begins in octets, at `from` or behind; `None` when there is none.
 pub(crate) fn next_frame(octets: &[u8], from: usize) -> Option<usize> {
     let rest = octets.get(from..)?;

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod refusals {
+    mod lives;
+}
+
 use meikyo_recording::{
     Column, ColumnKind, Meaning, Origin, PackedRows, Packer, Source, TableSchema,
 };
@@ -53,6 +57,8 @@ fn block(sender: &str, number: u64) -> Message {
 #[derive(Debug, Default)]
 struct Heard {
     stored: Vec<u64>,
+    /// The numbers that these account for.
+    numbers: Vec<(u64, u64)>,
     said: Vec<Message>,
     closed: Vec<(u64, Code)>,
     /// Gaps that were stored: their reasons, and the times that they reach from and to.
@@ -86,6 +92,7 @@ fn hear(receiver: &mut Receiver) -> Heard {
             }
             Output::Store { ticket, rows, .. } => {
                 heard.stored.push(ticket);
+                heard.numbers.extend(rows.origin().map(|origin| (origin.first, origin.last)));
                 heard.gaps.extend(gap_in(&rows));
             }
             Output::Facts { .. } => {}
@@ -304,64 +311,6 @@ fn a_second_sender_of_one_name_is_refused_as_long_as_the_first_is_heard() {
     let heard = hear(&mut receiver);
     assert_eq!(heard.closed, [(1, Code::Displaced)]);
     assert!(heard.said.iter().any(|said| matches!(said, Message::Welcome(_))), "{heard:?}");
-}
-
-#[test]
-fn a_number_that_was_only_given_up_is_not_acknowledged_before_it_came() {
-    let mut receiver = greeted(1, "node001");
-    let first = say(&mut receiver, 1, &[block("node001", 1)]);
-    receiver.synced(&Place::new(None, "s"), first.stored[0]);
-    receiver.disconnected(1);
-    // A later life of that name knows nothing of it.
-    receiver.connected(at(1), 2, Permit::anybody());
-    let later = Hello { boot: 8, ..hello("node001") };
-    let heard = say(&mut receiver, 2, &[Message::Hello(later.clone())]);
-    receiver.synced(&Place::new(None, "s"), *heard.stored.last().unwrap());
-    // Nobody is told that these numbers need not be kept.
-    assert!(hear(&mut receiver).said.is_empty());
-    // What the earlier one had stored is acknowledged at once; what nobody knew of is stored, since a file of
-    // its spool has come back.
-    let known = say(&mut receiver, 2, &[block("node001", 1)]);
-    assert!(matches!(known.said[..], [Message::Ack(_)]), "{known:?}");
-    let unknown = say(&mut receiver, 2, &[block("node001", 2)]);
-    assert_eq!((unknown.closed.len(), unknown.stored.len(), unknown.said.len()), (0, 1, 0));
-    receiver.synced(&Place::new(None, "s"), unknown.stored[0]);
-    let synced = hear(&mut receiver).said;
-    assert!(matches!(&synced[..], [Message::Ack(numbers)] if numbers[0].boot == 7), "{synced:?}");
-    // The earlier life itself does not go on.
-    receiver.connected(at(1), 3, Permit::anybody());
-    let back = say(&mut receiver, 3, &[Message::Hello(hello("node001"))]);
-    assert_eq!(back.closed, [(3, Code::Duplicate)]);
-    assert!(back.refusal().text.contains("Give each a name of its own"), "{:?}", back.refusal());
-}
-
-#[test]
-fn rows_that_a_killed_sender_had_not_numbered_are_a_gap_up_to_its_next_life() {
-    let mut receiver = greeted(1, "node001");
-    say(&mut receiver, 1, &[block("node001", 1)]);
-    receiver.disconnected(1);
-    receiver.connected(at(1), 2, Permit::anybody());
-    let next = Hello { boot: 8, begun_ns: Some(9), ..hello("node001") };
-    let heard = say(&mut receiver, 2, &[Message::Hello(next)]);
-    // The rows of the block are of instant 5.
-    assert_eq!(heard.gaps, [("restarted".to_owned(), 5, 9)]);
-    // One that ends in peace leaves no such gap.
-    let at_end = Gap {
-        boot: 8,
-        stream: "s".into(),
-        first: 1,
-        last: u64::MAX,
-        rows: Some(0),
-        from_ns: 20,
-        until_ns: 20,
-        reason: Reason::Ended,
-    };
-    let heard = say(&mut receiver, 2, &[Message::Gap(at_end)]);
-    assert_eq!(heard.gaps, [("ended".to_owned(), 20, 20)]);
-    receiver.disconnected(2);
-    receiver.connected(at(1), 3, Permit::anybody());
-    let next = Hello { boot: 9, begun_ns: Some(30), ..hello("node001") };
-    assert_eq!(say(&mut receiver, 3, &[Message::Hello(next)]).gaps, []);
 }
 
 fn standing_by(host: &str, boot: u64) -> Hello {
@@ -662,13 +611,10 @@ fn rows_are_of_hosts_that_the_token_names() {
 #[test]
 fn senders_are_told_how_often_blocks_are_wanted_when_that_changes_and_only_if_they_understand() {
     let mut receiver = greeted(1, "node001");
-    // As a sender of version 0.1 greets, which names no such field, and one by whose blocks turns are decided.
-    let earlier = Hello { hears: false, ..hello("node002") };
-    for (session, hello) in [(2, earlier), (3, standing_by("a", 7))] {
-        receiver.connected(at(1), session, Permit::anybody());
-        say(&mut receiver, session, &[Message::Hello(hello)]);
-    }
-    for (every, said) in [(0, vec![100]), (100, vec![100]), (100, vec![])] {
+    // As a sender of version 0.1 greets, which names no such field.
+    receiver.connected(at(1), 2, Permit::anybody());
+    say(&mut receiver, 2, &[Message::Hello(Hello { hears: false, ..hello("node002") })]);
+    for (every, said) in [(0, vec![]), (100, vec![100]), (100, vec![])] {
         receiver.set_pace(|sender, _| if sender.starts_with("node00") { every } else { 0 });
         let said = said.into_iter().map(|every_ms| Message::Pace(Pace { every_ms }));
         assert_eq!(hear(&mut receiver).said, said.collect::<Vec<_>>());
@@ -708,6 +654,11 @@ fn a_sender_follows_the_pace_while_its_session_lasts_and_keeps_some_questions() 
     tell(&mut sender, Message::Pace(Pace { every_ms: 50 }));
     sender.disconnected(at(2), 0);
     assert_eq!(sender.status().pace, None);
+    // Of one that stands by they always are.
+    let Hello { sender: name, cluster, identity, .. } = standing_by("a", 1);
+    let own = SenderOptions { cluster, identity, ..options(&name, hello("node001").streams) };
+    let sender = Sender::<Directory>::open(own, None).unwrap();
+    assert_eq!(sender.status().pace, Some(Nanos::from_millis(100)));
 }
 
 #[test]

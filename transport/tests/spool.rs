@@ -18,7 +18,7 @@ use meikyo_transport::shell::{Driver, Target, Uplink};
 use meikyo_transport::wire::{
     Declared, Decoder, Gap, Hello, Message, Numbers, Pong, Reason, Welcome,
 };
-use meikyo_transport::{Directory, Files, Now, Sender, SenderOptions};
+use meikyo_transport::{Directory, Files, Now, Sender, SenderOptions, Skipped};
 use meikyo_units::{Bytes, Nanos, WallTime};
 
 /// What the disk of a test holds, and what it refuses.
@@ -29,6 +29,8 @@ struct Disk {
     synced: BTreeMap<String, usize>,
     refuses_reads: Option<i32>,
     refuses_syncs: bool,
+    /// Whether it is full.
+    refuses_appends: bool,
     /// How many octets and calls the sender still comes to before it is killed.
     left: Option<usize>,
 }
@@ -73,6 +75,9 @@ impl Files for Shared {
 
     fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
         let mut disk = self.0.borrow_mut();
+        if disk.refuses_appends {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let written = disk.write(octets.len())?;
         disk.files.entry(name.into()).or_default().extend_from_slice(&octets[..written]);
         Ok(())
@@ -332,6 +337,62 @@ fn senders_that_are_killed_at_any_octet_lose_nothing() {
         }
         assert!(octets > 500, "{octets}");
     }
+}
+
+/// Of the gaps that a life would send, whose numbers they begin with, and why.
+fn told_by(sender: &mut Sender<Shared>) -> Vec<(u64, u64, Reason)> {
+    greet(sender, at(0), 1 << 20);
+    sent(sender, at(0)).1.iter().map(|gap| (gap.boot, gap.first, gap.reason)).collect()
+}
+
+#[test]
+fn how_a_life_ended_is_known_until_it_is_told_on_the_disk_or_delivered() {
+    let ended = (1, 1, Reason::Ended);
+    for refused in [
+        |disk: &mut Disk, is: bool| disk.refuses_appends = is,
+        |disk: &mut Disk, is: bool| disk.refuses_syncs = is,
+    ] {
+        let disk = Shared::default();
+        // No block holds the file of this life.
+        drop(open(&disk, 1, &["s"]));
+        let first_files = disk.0.borrow().files.clone();
+        // The next one finds a disk that takes nothing, and is killed: its successors find the same.
+        disk.change(|disk| refused(disk, true));
+        assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [ended]);
+        disk.change(|disk| {
+            refused(disk, false);
+            // What was not synced goes with the power.
+            disk.files.retain(|name, _| first_files.contains_key(name));
+        });
+        let mut third = open(&disk, 3, &["s"]);
+        assert_eq!(told_by(&mut third), [ended]);
+        let is_left = |disk: &Shared| {
+            let disk = disk.0.borrow();
+            first_files.keys().any(|name| disk.files.contains_key(name))
+        };
+        assert!(!is_left(&disk), "it is told in the file of the third");
+        // Where it is only delivered the files go once there is another one.
+        disk.change(|disk| disk.files.clone_from(&first_files));
+        disk.change(|disk| refused(disk, true));
+        let mut last = open(&disk, 4, &["s"]);
+        assert_eq!(told_by(&mut last), [ended]);
+        assert!(is_left(&disk));
+        disk.change(|disk| refused(disk, false));
+        acknowledge(&mut last, at(0), 1, "s");
+        last.offer(at(0), "s", &rows(10)).unwrap();
+        assert!(!is_left(&disk));
+    }
+}
+
+#[test]
+fn a_gap_that_was_being_written_when_the_sender_was_killed_may_have_been_one_of_rows() {
+    let disk = Shared::default();
+    let mut sender = open(&disk, 1, &["s"]);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
+    let name = disk.longest();
+    disk.change(|disk| drop(disk.files.get_mut(&name).unwrap().pop()));
+    assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [(1, 2, Reason::Restarted)]);
 }
 
 #[test]

@@ -24,6 +24,9 @@ const COUNTED_PER_ROW: usize = 8;
 const CELL_BYTES: usize = 8;
 const TEXT_BYTES: usize = 64;
 
+/// Values of a block at most: what tells changes ([`crate::DeltaEncoder`]) has to have room for as many new ones.
+const VALUES_MAX: usize = 1 << 17;
+
 /// What stands for a text that the block does not have yet.
 const UNSEEN: u32 = u32::MAX;
 
@@ -43,7 +46,7 @@ pub struct Gather {
     places: Vec<u32>,
     /// The symbols of the stream in the block, by their places.
     used: Vec<u32>,
-    /// About how many octets a row takes, by the last block; rather more.
+    /// About how many octets a row takes, by the longest block of the last ones; rather more.
     octets_a_row: usize,
 }
 
@@ -99,13 +102,19 @@ impl Gather {
     ) -> Result<Vec<PackedRows>, PackError> {
         self.sort();
         let order = std::mem::take(&mut self.order);
-        let rows_max = (octets_max / self.octets_a_row).max(1);
+        let values_max = VALUES_MAX / self.schema.columns.len().max(1);
+        let rows_max = (octets_max / self.octets_a_row).min(values_max).max(1);
         let mut blocks = Vec::new();
         let mut parts = order.chunks(rows_max);
         let packed =
             parts.try_for_each(|part| self.pack_part(part, words, octets_max, &mut blocks));
         self.order = order;
         self.waiting.clear();
+        // In a block of few rows their texts weigh more.
+        if let Some(longest) = blocks.iter().max_by_key(|block: &&PackedRows| block.rows()) {
+            let octets = longest.payload.len() / longest.rows();
+            self.octets_a_row = octets + octets / 4 + 1;
+        }
         packed.map(|()| blocks)
     }
 
@@ -119,8 +128,6 @@ impl Gather {
     ) -> Result<(), PackError> {
         match self.block_of(part, words) {
             Ok(block) if part.len() == 1 || block.payload.len() <= octets_max => {
-                let octets = block.payload.len() / part.len();
-                self.octets_a_row = octets + octets / 4 + 1;
                 blocks.push(block);
                 Ok(())
             }
@@ -402,5 +409,35 @@ mod tests {
         assert_eq!(times, [(5, 7), (9, 9)]);
         let again = PackedRows::received(blocks[0].payload().to_vec(), blocks[0].checksum());
         assert_eq!(again.as_ref(), Ok(&blocks[0]));
+    }
+
+    /// Rows of a node, of which the last one, of another node, has a text of so many octets.
+    fn ending_with(text: usize) -> Vec<Row> {
+        let mut rows = vec![(5, Some(0), Some(7), None, None); 999];
+        rows.push((5, Some(4), Some(7), Some("x".repeat(text)), None));
+        rows
+    }
+
+    #[test]
+    fn a_short_block_with_much_text_makes_later_blocks_no_shorter() {
+        let words: Vec<String> = WORDS.map(str::to_owned).into();
+        let mut gather = Gather::new(schema());
+        let octets_max = 999 * gather.octets_a_row;
+        for blocks in [2, 1] {
+            gather.append(&mut batch_of(&ending_with(if blocks == 2 { 10_000 } else { 0 })));
+            assert_eq!(gather.pack(&words, octets_max).unwrap().len(), blocks);
+        }
+    }
+
+    #[test]
+    fn a_block_has_only_so_many_values() {
+        let rows = 2 * VALUES_MAX / schema().columns.len();
+        let mut gather = Gather::new(schema());
+        gather.append(&mut batch_of(&vec![(5, Some(0), Some(7), None, None); rows]));
+        let words: Vec<String> = WORDS.map(str::to_owned).into();
+        let blocks = gather.pack(&words, usize::MAX).unwrap();
+        let values = |block: &PackedRows| block.rows() * schema().columns.len();
+        assert!(blocks.iter().all(|block| values(block) <= VALUES_MAX), "{} blocks", blocks.len());
+        assert_eq!(blocks.iter().map(PackedRows::rows).sum::<usize>(), rows);
     }
 }

@@ -194,6 +194,11 @@ fn checked(wanted: &ReplayRequest, wish: Wish, end: WallTime) -> Result<Replay, 
 }
 
 impl View {
+    /// Whether it shows rows as they come.
+    pub(super) fn is_live(&self) -> bool {
+        self.shape.is_some()
+    }
+
     /// Steps that the viewer would get if he stayed.
     pub(super) fn unsent(&self) -> u64 {
         let (steps, dropped) = self.queue.drain();
@@ -208,7 +213,6 @@ impl View {
         socket: &mut WebSocket,
     ) -> Result<(), Gone> {
         let opened = audience.opened();
-        server.note_watched(opened);
         let ended = self.queue.has_ended();
         let (steps, mut dropped) = self.queue.drain();
         let events: Vec<_> = steps.iter().flat_map(|step| step.events.clone()).collect();

@@ -5,6 +5,7 @@
 //! gone without a word by pings (RFC 6455, 5.5.2 and 5.5.3).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use tokio::time::{Instant, sleep_until};
@@ -18,6 +19,9 @@ use crate::errors::ApiError;
 use crate::listen::stopped;
 use crate::room::Seat;
 use crate::state::Shared;
+
+/// A live view counts as watching its recording as long as it is open, however seldom rows come.
+const WATCHES_EVERY: Duration = Duration::from_secs(1);
 
 /// Why a socket ends.
 enum End {
@@ -99,6 +103,7 @@ async fn serve(
     let limits = &server.limits;
     let mut heard = Instant::now();
     let mut ping = heard + limits.ping.to_std();
+    let mut watches = heard;
     let subscribed_by = heard + limits.subscription.to_std();
     loop {
         let outcome = tokio::select! {
@@ -132,6 +137,11 @@ async fn serve(
             () = sleep_until(ping) => {
                 ping = Instant::now() + limits.ping.to_std();
                 send_message(socket, Message::Ping(Vec::new().into())).await
+            }
+            () = sleep_until(watches), if view.as_ref().is_some_and(View::is_live) => {
+                watches = Instant::now() + WATCHES_EVERY;
+                server.note_watched(audience.opened());
+                Ok(())
             }
             () = ready(view.as_mut()) => match view {
                 Some(view) => view.forward(server, audience, socket).await,

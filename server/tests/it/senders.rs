@@ -13,9 +13,10 @@ use meikyo_transport::limits::SpoolLimits;
 use meikyo_transport::shell::{Target, Uplink, UplinkStatus};
 use meikyo_transport::wire::Declared;
 use meikyo_units::{Nanos, WallTime};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::client::{Served, serve_with};
+use crate::client::{Served, client, serve_with};
+use crate::live::Viewer;
 use crate::recorded::recording;
 use crate::tls::certificate;
 
@@ -38,9 +39,13 @@ fn uplink(name: &str, target: Target) -> Uplink {
 }
 
 fn uplink_of(name: &str, target: Target, table: TableSchema) -> Uplink {
+    uplink_in(None, name, target, table)
+}
+
+fn uplink_in(cluster: Option<&str>, name: &str, target: Target, table: TableSchema) -> Uplink {
     let options = SenderOptions {
         name: name.into(),
-        cluster: None,
+        cluster: cluster.map(str::to_owned),
         identity: None,
         boot: 1,
         machine: String::new(),
@@ -182,4 +187,54 @@ fn a_heat_map_shows_the_samples_that_were_sent() {
     let other = ids.into_iter().find(|id| *id != "rec").unwrap();
     let (status, text) = refused(&format!("{other}/heat"));
     assert!(status == 404 && text.contains("holds no profile"), "{status} {text}");
+}
+
+#[test]
+fn a_live_view_counts_as_watching_as_long_as_it_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let Served { running, address } = serve_with(recording(), |options| {
+        options.recordings.push(dir.path().to_path_buf());
+        options.ingest = Some(dir.path().to_path_buf());
+        options.requests_per_s = NonZeroU32::new(100_000).unwrap();
+    });
+    let columns = vec![
+        Column::new("device", ColumnKind::Symbol, Meaning::Label, ""),
+        Column::new("value", ColumnKind::U64, Meaning::Gauge, ""),
+    ];
+    let table = TableSchema::new("t", "", columns);
+    let senders = ["west", "east"].map(|cluster| {
+        let authority = address.clone();
+        let target = Target { authority, prefix: String::new(), roots: None, token: None };
+        let sender = uplink_in(Some(cluster), &format!("{cluster}:a"), target, table.clone());
+        let mut packer = Packer::new(table.clone());
+        let device = packer.symbol("sw1");
+        packer.batch().begin_row(1_795_294_799_000_000_000);
+        packer.batch().put_symbol(1, device);
+        packer.batch().put_u64(2, 1);
+        sender.offer("s", packer.pack().unwrap()).unwrap();
+        let is_there = |status: &UplinkStatus| status.sender.acknowledged_blocks > 0;
+        assert!(is_there(&sender.wait(PATIENCE, is_there)), "{cluster}: nothing was stored");
+        sender
+    });
+    let served = Served { running, address };
+    let ids = served.json("recordings");
+    let id_of = |cluster: &str| {
+        let mut ids = ids.as_array().unwrap().iter().map(|of| of["id"].as_str().unwrap());
+        ids.find(|id| id.ends_with(cluster)).unwrap_or_else(|| panic!("{ids:?}")).to_owned()
+    };
+    // Rows of this view will not come: only that it is open says that somebody watches.
+    let mut viewer = Viewer::connect_from(&served, client(1), &id_of("west")).unwrap();
+    viewer.subscribe(&json!({ "table": "t", "columns": ["value"] }));
+    assert!(viewer.text(&mut Vec::new()).get("subscribed").is_some());
+    served.json(&format!("recordings/{}/health", id_of("east")));
+    let is_watched = |status: &UplinkStatus| status.sender.pace.is_some();
+    for sender in &senders {
+        assert!(is_watched(&sender.wait(PATIENCE, is_watched)), "nobody is told of who watches");
+    }
+    // The request for the other cluster came after it, and counts no more.
+    let [west, east] = senders;
+    assert!(!is_watched(&east.wait(PATIENCE, |status| !is_watched(status))));
+    assert!(is_watched(&west.wait(Nanos::ZERO, |_| true)));
+    drop(viewer);
+    assert!(!is_watched(&west.wait(PATIENCE, |status| !is_watched(status))));
 }

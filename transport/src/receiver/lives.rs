@@ -76,6 +76,29 @@ impl Receiver {
         }
     }
 
+    /// Takes a gap that a sender tells of. One whose machine lost power may have forgotten blocks of an earlier life
+    /// that were acknowledged, and when its newest row was: what is here is not told as missing, nor an older time.
+    pub(super) fn take_told_gap(
+        &mut self,
+        sender: &str,
+        place: &Place,
+        gap: &Gap,
+    ) -> Result<(), Refusal> {
+        let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream.clone() };
+        let store = self.stores.get_mut(place).filter(|_| gap.reason == Reason::Restarted);
+        let Some(store) = store else { return self.take_gap(sender, place, gap) };
+        let known = accounted(&store.held, &source);
+        let newest = store.newest_of_life(&source).unwrap_or(i64::MIN);
+        let (from_ns, until_ns) = (gap.from_ns.max(newest), gap.until_ns.max(newest));
+        // What is here is only acknowledged.
+        let here = known.within(gap.first, gap.last);
+        for (first, last) in here.chain(known.holes(gap.first, gap.last)) {
+            let part = Gap { first, last, from_ns, until_ns, ..gap.clone() };
+            self.take_gap(sender, place, &part)?;
+        }
+        Ok(())
+    }
+
     /// Everything of an earlier life was delivered: what is not there will not come.
     pub(super) fn end_life(&mut self, now: Now, id: SessionId, over: &Over) -> Result<(), Refusal> {
         let Some(Session { state: State::Open(party), .. }) = self.sessions.get(&id) else {

@@ -1,24 +1,19 @@
 //! What a receiver wants of senders beyond their blocks.
 
 use super::{Output, Party, Receiver, Session, State};
-use crate::limits::STANDBY_PACE_MS;
 use crate::wire::{Ask, Message, Pace};
 
 impl Receiver {
     /// Tells senders how often blocks of what is newest are wanted, where that has changed: `pace_of` says it by
-    /// a sender's name and cluster, ms, 0 for what the sender finds best. Of collectors that stand by for each
-    /// other blocks are always wanted often: whose rows are taken is decided by them.
+    /// a sender's name and cluster, ms, 0 for what the sender finds best.
     pub fn set_pace(&mut self, pace_of: impl Fn(&str, Option<&str>) -> u32) {
         for (&id, session) in &mut self.sessions {
-            let State::Open(Party { sender, cluster, identity, pace_ms: Some(told), .. }) =
+            let State::Open(Party { sender, cluster, pace_ms: Some(told), .. }) =
                 &mut session.state
             else {
                 continue;
             };
-            let every_ms = match identity {
-                Some(_) => STANDBY_PACE_MS,
-                None => pace_of(sender, cluster.as_deref()),
-            };
+            let every_ms = pace_of(sender, cluster.as_deref());
             if std::mem::replace(told, every_ms) != every_ms {
                 let octets = Message::Pace(Pace { every_ms }).encoded();
                 self.outputs.push_back(Output::Send { session: id, octets });

@@ -92,7 +92,9 @@ impl Forward {
         stream: &str,
         tables: Vec<TableSchema>,
     ) -> Result<Self, ForwardError> {
-        let status = Mutex::new(uplink.status());
+        let status = uplink.status();
+        let wanted = wanted_by(&status);
+        let status = Mutex::new(status);
         let empty = || tables.iter().enumerate().map(|(at, of)| Batch::new(at, of)).collect();
         let (batches, taken): (Vec<_>, Vec<_>) = (empty(), empty());
         let queue = Mutex::new(Queue { batches, ..Queue::default() });
@@ -105,7 +107,7 @@ impl Forward {
             tables: tables.into_iter().map(Gather::new).collect(),
             taken,
             pending: None,
-            wanted: None,
+            wanted,
         };
         let thread = std::thread::Builder::new()
             .name("forward".into())
@@ -216,6 +218,10 @@ impl Drop for Forward {
     }
 }
 
+fn wanted_by(status: &UplinkStatus) -> Option<Duration> {
+    status.sender.pace.map(Nanos::to_std)
+}
+
 struct Work {
     shared: Arc<Shared>,
     uplink: Uplink,
@@ -227,7 +233,7 @@ struct Work {
     taken: Vec<Batch>,
     /// When the oldest row that is in no block came, and the newest.
     pending: Option<(Instant, Instant)>,
-    /// How often the receiver wants blocks, while it is there and says so.
+    /// How often blocks are wanted, where they are.
     wanted: Option<Duration>,
 }
 
@@ -241,7 +247,7 @@ impl Work {
                 self.offer();
             }
             let status = self.uplink.status();
-            self.wanted = status.sender.pace.map(Nanos::to_std);
+            self.wanted = wanted_by(&status);
             // It is replaced as a whole, also by a thread that panics after.
             *self.shared.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
             if is_over {

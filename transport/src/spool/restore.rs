@@ -8,7 +8,9 @@ use meikyo_recording::Source;
 use super::{
     Entry, FILE_VERSION, FileState, Files, Place, Span, Spool, file_name, file_number, vouched_life,
 };
-use crate::wire::{Gap, Message, Reason, SpoolHead, is_cut_frame, message_at, next_frame};
+use crate::wire::{
+    Gap, Message, Reason, SpoolHead, begins_gap, is_cut_frame, message_at, next_frame,
+};
 
 /// What is known of one earlier life.
 #[derive(Debug)]
@@ -80,7 +82,12 @@ impl<F: Files> Spool<F> {
         while at < octets.len() {
             let Some((message, length)) = message_at(&octets[at..]) else {
                 let Some(next) = next_frame(&octets, at + 1) else {
-                    is_cut = is_cut_frame(&octets[at..]);
+                    let rest = &octets[at..];
+                    // A life begins with gaps of earlier ones, which are told again. A gap that it tells later may
+                    // have numbers that stand nowhere else.
+                    let life = of_life.and_then(|boot| lives.get(&boot));
+                    let is_own_gap = begins_gap(rest) && life.is_some_and(Life::has_blocks);
+                    is_cut = is_cut_frame(rest) && !is_own_gap;
                     is_damaged |= !is_cut;
                     break;
                 };
@@ -177,6 +184,11 @@ impl Life {
     fn unknown() -> Self {
         let (same_machine, is_torn, is_cut, is_vouched) = (false, true, false, false);
         Self { same_machine, is_torn, is_cut, is_vouched, next: BTreeMap::new() }
+    }
+
+    /// Whether it numbered any block.
+    fn has_blocks(&self) -> bool {
+        self.next.values().any(|(next, _)| *next > 1)
     }
 
     /// Takes the head of the next file; what is missing where the file before it is damaged.
