@@ -630,7 +630,7 @@ impl Receiver {
             }
             self.act(now, &place, &identity)?;
         }
-        self.take_told_gap(&sender, &place, gap)
+        self.take_told_gap(now, &sender, &place, gap)
     }
 
     fn take_gap(&mut self, sender: &str, place: &Place, gap: &Gap) -> Result<(), Refusal> {

@@ -622,6 +622,7 @@ impl<F: Files> Sender<F> {
             self.sync_at = now.monotonic + SYNC_EVERY;
             self.spool.sync();
             self.spool.read_again();
+            self.spool.leave_earlier_lives();
         }
         let silent = self
             .session

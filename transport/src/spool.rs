@@ -216,15 +216,22 @@ impl<F: Files> Spool<F> {
         Ok(spool)
     }
 
-    /// Gives up what says how earlier lives ended, once that is on the disk or at the receiver otherwise: until then
-    /// a sender that is killed finds the same again.
-    fn leave_earlier_lives(&mut self) {
+    /// Gives up what says how earlier lives ended, once that is told on the disk, or the receiver knows it: until
+    /// then a sender that is killed finds the same again.
+    pub(crate) fn leave_earlier_lives(&mut self) {
         if self.earlier == Earlier::default() {
             return;
         }
+        let boot = self.head.boot;
+        let untold = |spool: &Self| -> Vec<u64> {
+            let is_untold = |entry: &Entry| {
+                entry.source.boot != boot && matches!(entry.place, Place::Memory(_))
+            };
+            spool.gaps.iter().filter(|at| is_untold(&spool.entries[*at])).copied().collect()
+        };
+        untold(self).into_iter().for_each(|at| self.write_again(at));
         self.sync();
-        let is_in_memory = |at: &u64| matches!(self.entries[at].place, Place::Memory(_));
-        if self.unsynced.is_empty() && !self.gaps.iter().any(is_in_memory) {
+        if self.unsynced.is_empty() && untold(self).is_empty() {
             self.forget_earlier_lives();
         }
     }
@@ -244,6 +251,9 @@ impl<F: Files> Spool<F> {
         earlier.retain(|name| vouched_life(name).is_some());
         let name = vouching_name(self.head.boot);
         self.is_vouched = files.append(&name, b"").and_then(|()| files.sync(&name)).is_ok();
+        if !self.is_vouched {
+            drop(files.remove(&name));
+        }
         earlier
     }
 
@@ -446,6 +456,9 @@ impl<F: Files> Spool<F> {
         if is_full(self) {
             self.gather_gaps();
         }
+        if is_full(self) {
+            self.forget_earlier_lives();
+        }
         while is_full(self) {
             if !self.drop_oldest() {
                 return;
@@ -488,7 +501,6 @@ impl<F: Files> Spool<F> {
 
     /// Lets the oldest block go, with all that lies in its file; whether there was one.
     fn drop_oldest(&mut self) -> bool {
-        self.forget_earlier_lives();
         let mut blocks = self.entries.iter().filter(|(_, entry)| entry.reason.is_none());
         let Some((&ordinal, oldest)) = blocks.next() else { return false };
         let Place::File { file, .. } = oldest.place else {
@@ -601,13 +613,13 @@ impl<F: Files> Spool<F> {
         Some(entry)
     }
 
-    /// Removes files that nothing is needed of, but the one that is being filled.
+    /// Removes files that nothing is needed of, but one that is being filled.
     fn remove_unneeded(&mut self) {
         let Some(files) = &mut self.files else { return };
         let last = self.order.back().map(|file| file.number);
         let (counts, unsynced) = (&mut self.counts, &mut self.unsynced);
         self.order.retain(|file| {
-            if file.needed > 0 || Some(file.number) == last {
+            if file.needed > 0 || (Some(file.number) == last && !file.is_broken) {
                 return true;
             }
             unsynced.remove(&file.number);
@@ -633,7 +645,6 @@ impl<F: Files> Spool<F> {
         for ordinal in done {
             self.forget(ordinal);
         }
-        self.leave_earlier_lives();
         self.remove_unneeded();
     }
 
@@ -653,9 +664,10 @@ impl<F: Files> Spool<F> {
         }
     }
 
-    /// Whether anything is to be synced, or to be read again.
+    /// Whether anything is to be synced, to be read again, or to be told on the disk.
     pub(crate) fn waits_for_time(&self) -> bool {
-        !self.unsynced.is_empty() || !self.put_aside.is_empty()
+        let has_earlier = self.earlier != Earlier::default();
+        !self.unsynced.is_empty() || !self.put_aside.is_empty() || has_earlier
     }
 
     /// Whether it is filled by a quarter at most.

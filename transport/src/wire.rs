@@ -141,6 +141,9 @@ impl Reason {
     }
 }
 
+/// The time of a gap of which the sender knows none.
+pub const TIME_UNKNOWN: i64 = 0;
+
 /// Blocks that will never come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
@@ -154,7 +157,7 @@ pub struct Gap {
     pub last: u64,
     /// How many rows they had; `None` when nobody knows.
     pub rows: Option<u64>,
-    /// The least `time` of the rows, ns since the epoch.
+    /// The least `time` of the rows, ns since the epoch; [`TIME_UNKNOWN`] when nobody knows.
     pub from_ns: i64,
     /// The greatest one.
     pub until_ns: i64,

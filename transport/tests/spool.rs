@@ -371,16 +371,17 @@ fn how_a_life_ended_is_known_until_it_is_told_on_the_disk_or_delivered() {
             first_files.keys().any(|name| disk.files.contains_key(name))
         };
         assert!(!is_left(&disk), "it is told in the file of the third");
-        // Where it is only delivered the files go once there is another one.
+        // One that finds such a disk tells it there as soon as it can.
         disk.change(|disk| disk.files.clone_from(&first_files));
         disk.change(|disk| refused(disk, true));
         let mut last = open(&disk, 4, &["s"]);
         assert_eq!(told_by(&mut last), [ended]);
         assert!(is_left(&disk));
         disk.change(|disk| refused(disk, false));
-        acknowledge(&mut last, at(0), 1, "s");
-        last.offer(at(0), "s", &rows(10)).unwrap();
+        last.tick(at(5_000)).unwrap();
         assert!(!is_left(&disk));
+        drop(last);
+        assert!(told_by(&mut open(&disk, 5, &["s"])).contains(&ended));
     }
 }
 
@@ -393,6 +394,19 @@ fn a_gap_that_was_being_written_when_the_sender_was_killed_may_have_been_one_of_
     let name = disk.longest();
     disk.change(|disk| drop(disk.files.get_mut(&name).unwrap().pop()));
     assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [(1, 2, Reason::Restarted)]);
+}
+
+#[test]
+fn numbers_that_a_gap_tells_of_are_no_end_of_a_life() {
+    let disk = Shared::default();
+    let mut sender = open(&disk, 1, &["s"]);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
+    // Two more lives are killed before they deliver anything.
+    drop(open(&disk, 2, &["s"]));
+    let told = told_by(&mut open(&disk, 3, &["s"]));
+    let of_first: Vec<_> = told.into_iter().filter(|gap| gap.0 == 1).collect();
+    assert_eq!(of_first, [(1, 2, Reason::QueueFull), (1, 3, Reason::Ended)]);
 }
 
 #[test]

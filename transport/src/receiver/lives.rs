@@ -1,11 +1,12 @@
 //! Lives of senders that are over: what of them will not come is told.
 
-use meikyo_recording::Source;
+use meikyo_recording::{Origin, Source};
 
 use super::store::accounted;
 use super::{Place, Receiver, Session, SessionId, State, damaged, given_up};
+use crate::gaps;
 use crate::now::Now;
-use crate::wire::{Declared, Gap, Hello, Over, Reason, Refusal};
+use crate::wire::{Declared, Gap, Hello, Over, Reason, Refusal, TIME_UNKNOWN};
 
 impl Receiver {
     /// A life that was given up when another sender of that name came is not taken any more.
@@ -80,21 +81,32 @@ impl Receiver {
     /// that were acknowledged, and when its newest row was: what is here is not told as missing, nor an older time.
     pub(super) fn take_told_gap(
         &mut self,
+        now: Now,
         sender: &str,
         place: &Place,
         gap: &Gap,
     ) -> Result<(), Refusal> {
+        let may_have_forgotten = matches!(gap.reason, Reason::Restarted | Reason::SpoolDamaged);
         let source = Source { sender: sender.into(), boot: gap.boot, stream: gap.stream.clone() };
-        let store = self.stores.get_mut(place).filter(|_| gap.reason == Reason::Restarted);
+        let store = self.stores.get_mut(place).filter(|_| may_have_forgotten);
         let Some(store) = store else { return self.take_gap(sender, place, gap) };
-        let known = accounted(&store.held, &source);
-        let newest = store.newest_of_life(&source).unwrap_or(i64::MIN);
-        let (from_ns, until_ns) = (gap.from_ns.max(newest), gap.until_ns.max(newest));
-        // What is here is only acknowledged.
-        let here = known.within(gap.first, gap.last);
-        for (first, last) in here.chain(known.holes(gap.first, gap.last)) {
-            let part = Gap { first, last, from_ns, until_ns, ..gap.clone() };
-            self.take_gap(sender, place, &part)?;
+        let Gap { first, last, from_ns, until_ns, .. } = *gap;
+        store.is_told_too(&Origin { source: gaps::given_up(&source), first, last });
+        let durable = accounted(&store.durable, &source);
+        let of_source = |(first, last)| Origin { source: source.clone(), first, last };
+        let here: Vec<_> = durable.within(first, last).map(of_source).collect();
+        let holes: Vec<_> = accounted(&store.held, &source).holes(first, last).collect();
+        let own = store.newest_of(&source);
+        let newest = own.or((from_ns == TIME_UNKNOWN).then_some(store.newest_ns).flatten());
+        let newest = newest.or((from_ns == TIME_UNKNOWN).then_some(now.wall.as_nanos()));
+        let newest = newest.unwrap_or(i64::MIN);
+        self.acknowledge(here);
+        for (first, last) in holes {
+            // Rows of numbers below those that are here are older.
+            let is_behind_all = last == u64::MAX || from_ns == TIME_UNKNOWN;
+            let from_ns = if is_behind_all { from_ns.max(newest) } else { from_ns };
+            let until_ns = until_ns.max(newest);
+            self.take_gap(sender, place, &Gap { first, last, from_ns, until_ns, ..gap.clone() })?;
         }
         Ok(())
     }

@@ -81,8 +81,13 @@ impl Store {
         }
     }
 
-    /// The greatest time of a life's rows, as far as it is known: that of the recording's rows when the life
-    /// is of before the stream was opened.
+    /// The greatest time of a life's rows that came since the stream was opened.
+    pub(super) fn newest_of(&self, source: &Source) -> Option<i64> {
+        self.newest.get(source).copied()
+    }
+
+    /// The greatest time of the rows of a life that is over, as far as it is known: that of the recording's rows
+    /// when the life is of before the stream was opened.
     pub(super) fn newest_of_life(&mut self, source: &Source) -> Option<i64> {
         self.newest.remove(source).or(self.newest_ns)
     }

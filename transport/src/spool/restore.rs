@@ -9,7 +9,7 @@ use super::{
     Entry, FILE_VERSION, FileState, Files, Place, Span, Spool, file_name, file_number, vouched_life,
 };
 use crate::wire::{
-    Gap, Message, Reason, SpoolHead, begins_gap, is_cut_frame, message_at, next_frame,
+    Gap, Message, Reason, SpoolHead, TIME_UNKNOWN, begins_gap, is_cut_frame, message_at, next_frame,
 };
 
 /// What is known of one earlier life.
@@ -24,7 +24,7 @@ struct Life {
     /// Whether nothing of it was in memory only.
     is_vouched: bool,
     /// Of each stream, the next number, and the greatest time of what was found.
-    next: BTreeMap<String, (u64, i64)>,
+    next: BTreeMap<String, (u64, Option<i64>)>,
 }
 
 impl<F: Files> Spool<F> {
@@ -99,13 +99,15 @@ impl<F: Files> Spool<F> {
             let place = Place::File { file: number, at: at as u64, len: length };
             at += length;
             let Some(entry) = entry_of(message, place, &self.sender) else { continue };
+            let of_entry = entry.source.boot;
             if entry.reason.is_none() {
-                let life = lives.entry(entry.source.boot).or_insert_with(Life::unknown);
-                life.is_torn |= is_damaged;
-                of_life = Some(entry.source.boot);
-                let missing = life.note(&entry);
-                told.extend(missing.map(|gap| (entry.source.clone(), gap)));
+                lives.entry(of_entry).or_insert_with(Life::unknown).is_torn |= is_damaged;
+                of_life = Some(of_entry);
             }
+            // Numbers of a gap are as good as those of a block, but for what tells that a life was over.
+            let life = lives.get_mut(&of_entry).filter(|_| entry.last < u64::MAX);
+            let missing = life.and_then(|life| life.note(&entry));
+            told.extend(missing.map(|gap| (entry.source.clone(), gap)));
             state.needed += 1;
             self.insert(entry);
         }
@@ -164,8 +166,8 @@ impl<F: Files> Spool<F> {
                 first: next,
                 last: u64::MAX,
                 rows: whole.then_some(0),
-                from_ns: until,
-                until_ns: until,
+                from_ns: until.unwrap_or(TIME_UNKNOWN),
+                until_ns: until.unwrap_or(TIME_UNKNOWN),
                 reason,
             };
             told.push((source, gap));
@@ -197,9 +199,9 @@ impl Life {
         let is_damaged = std::mem::take(&mut self.is_torn) | std::mem::take(&mut self.is_cut);
         let mut missing = Vec::new();
         for (stream, number) in &head.next {
-            let known = self.next.entry(stream.clone()).or_insert((*number, 0));
+            let known = self.next.entry(stream.clone()).or_insert((*number, None));
             if is_damaged && known.0 < *number {
-                let (boot, from_ns) = (head.boot, known.1);
+                let (boot, from_ns) = (head.boot, known.1.unwrap_or(TIME_UNKNOWN));
                 let (first, last, reason) = (known.0, number - 1, Reason::SpoolDamaged);
                 let (of, rows, until_ns) = (stream.clone(), None, from_ns);
                 let gap = Gap { boot, stream: of, first, last, rows, from_ns, until_ns, reason };
@@ -210,22 +212,22 @@ impl Life {
         missing
     }
 
-    /// Takes a block that was found; what is missing before it, behind damage.
+    /// Takes a block or a gap that was found; what is missing before it, behind damage.
     fn note(&mut self, entry: &Entry) -> Option<Gap> {
         let stream = &entry.source.stream;
-        let known = self.next.entry(stream.clone()).or_insert((1, entry.span.from_ns));
+        let known = self.next.entry(stream.clone()).or_insert((1, None));
         let gap = (self.is_torn && known.0 < entry.first).then(|| Gap {
             boot: entry.source.boot,
             stream: stream.clone(),
             first: known.0,
             last: entry.first - 1,
             rows: None,
-            from_ns: known.1.min(entry.span.from_ns),
+            from_ns: known.1.map_or(entry.span.from_ns, |newest| newest.min(entry.span.from_ns)),
             until_ns: entry.span.from_ns,
             reason: Reason::SpoolDamaged,
         });
         known.0 = known.0.max(entry.last + 1);
-        known.1 = known.1.max(entry.span.until_ns);
+        known.1 = known.1.max(Some(entry.span.until_ns));
         gap
     }
 }

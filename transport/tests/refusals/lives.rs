@@ -1,8 +1,8 @@
 //! What a receiver says of lives of senders that are over.
 
 use meikyo_recording::origin::Ranges;
-use meikyo_transport::wire::{Code, Gap, Hello, Message, Numbers, Reason};
-use meikyo_transport::{Permit, Place};
+use meikyo_transport::wire::{Code, Gap, Hello, Message, Numbers, Reason, TIME_UNKNOWN};
+use meikyo_transport::{OnDisk, Output, Permit, Place, Receiver};
 
 use crate::{at, block, greeted, hear, hello, say};
 
@@ -95,4 +95,22 @@ fn a_sender_that_has_forgotten_what_was_acknowledged_is_told_so() {
     let mut ranges = Ranges::default();
     known.for_each(|(first, last)| ranges.add(first, last));
     assert_eq!(ranges.missing(2, last), 0, "{ranges:?}");
+}
+
+#[test]
+fn what_a_sender_knows_of_the_time_of_a_gap_stays() {
+    // The recording has rows of others that are newer.
+    let on_disk = OnDisk { newest_ns: Some(99), ..OnDisk::default() };
+    for (from_ns, found) in [(3, 3), (TIME_UNKNOWN, 99)] {
+        let mut receiver = Receiver::new();
+        receiver.connected(at(1), 1, Permit::anybody());
+        receiver.handle(at(1), 1, &Message::Hello(hello("node001")).encoded());
+        let Some(Output::Open { place, tables, after }) = receiver.poll_output() else { panic!() };
+        receiver.opened(at(1), (&place, &tables), after, &on_disk);
+        let (boot, stream, rows, reason) = (6, "s".to_owned(), None, Reason::Restarted);
+        let (first, last, until_ns) = (2, u64::MAX, from_ns);
+        let gap = Gap { boot, stream, first, last, rows, from_ns, until_ns, reason };
+        let heard = say(&mut receiver, 1, &[Message::Gap(gap)]);
+        assert_eq!(heard.gaps, [("restarted".to_owned(), found, found)]);
+    }
 }
