@@ -26,7 +26,7 @@ use meikyo_units::Nanos;
 use rustix::io::Errno;
 
 use crate::limits::SpoolLimits;
-use crate::wire::{Gap, Message, Reason, SpoolHead, block_frame, message_at};
+use crate::wire::{Gap, Message, Reason, SpoolHead, block_header, message_at};
 
 pub use directory::Directory;
 use entry::{Entry, Place, Span, joined_gap};
@@ -49,11 +49,11 @@ pub trait Files {
     /// # Errors
     /// What the system said.
     fn names(&mut self) -> io::Result<Vec<String>>;
-    /// Appends to a file, which is made where there is none.
+    /// Appends parts, one behind the other, to a file, which is made where there is none.
     ///
     /// # Errors
-    /// What the system said; a part may have been written.
-    fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()>;
+    /// What the system said; some octets may have been written.
+    fn append(&mut self, name: &str, parts: &[&[u8]]) -> io::Result<()>;
     /// All octets of a file.
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl<F: Files> Spool<F> {
         let mut earlier = files.names().unwrap_or_default();
         earlier.retain(|name| vouched_life(name).is_some());
         let name = vouching_name(self.head.boot);
-        self.is_vouched = files.append(&name, b"").and_then(|()| files.sync(&name)).is_ok();
+        self.is_vouched = files.append(&name, &[]).and_then(|()| files.sync(&name)).is_ok();
         if !self.is_vouched {
             drop(files.remove(&name));
         }
@@ -286,12 +286,12 @@ impl<F: Files> Spool<F> {
 
     /// Accepts rows as the next block of a stream; its number.
     pub(crate) fn accept(&mut self, now: Nanos, source: Source, number: u64, rows: PackedRows) {
-        let octets = block_frame(&rows);
-        self.make_room(octets.len() as u64);
+        let frame = [&block_header(&rows)[..], rows.payload()];
+        self.make_room(frame.iter().map(|part| part.len() as u64).sum());
         let (from_ns, until_ns) = rows.times();
         let span = Span { rows: Some(rows.rows() as u64), from_ns, until_ns };
         let stream = source.stream.clone();
-        self.put(Some(now), (source, number, number), span, None, octets);
+        self.put(Some(now), (source, number, number), span, None, &frame);
         // Not before: a file whose head knows the number must not be without its block.
         self.note_number(&stream, number + 1);
         self.keep_fresh(rows);
@@ -326,7 +326,7 @@ impl<F: Files> Spool<F> {
         let span = Span { rows: gap.rows, from_ns: gap.from_ns, until_ns: gap.until_ns };
         let numbers = (source, gap.first, gap.last);
         let reason = Some(gap.reason);
-        self.put(None, numbers, span, reason, Message::Gap(gap).encoded());
+        self.put(None, numbers, span, reason, &[&Message::Gap(gap).encoded()]);
         // What it joined is written again before it is gone.
         joined.iter().for_each(|entry| self.leave(&entry.place));
     }
@@ -337,9 +337,9 @@ impl<F: Files> Spool<F> {
         (source, first, last): (Source, u64, u64),
         span: Span,
         reason: Option<Reason>,
-        octets: Vec<u8>,
+        frame: &[&[u8]],
     ) {
-        let place = self.place(octets);
+        let place = self.place(frame);
         let (was_sent, refused_reads) = (false, 0);
         let entry =
             Entry { source, first, last, span, reason, place, accepted, was_sent, refused_reads };
@@ -367,8 +367,8 @@ impl<F: Files> Spool<F> {
         self.entries.insert(ordinal, entry);
     }
 
-    /// Writes octets to the file that is being filled; keeps them in memory where the system refuses.
-    fn place(&mut self, octets: Vec<u8>) -> Place {
+    /// Writes a frame to the file that is being filled; keeps it in memory where the system refuses.
+    fn place(&mut self, frame: &[&[u8]]) -> Place {
         let is_full = |file: &FileState| file.is_broken || file.bytes >= self.file_bytes();
         let full = self.order.back().is_none_or(is_full);
         if self.files.is_some() && full {
@@ -378,12 +378,13 @@ impl<F: Files> Spool<F> {
         let file = self.order.back_mut().filter(|file| !file.is_broken);
         let (Some(files), Some(file)) = (&mut self.files, file) else {
             self.stop_vouching();
-            return Place::Memory(octets);
+            return Place::Memory(frame.concat());
         };
-        match files.append(&file_name(file.number), &octets) {
+        match files.append(&file_name(file.number), frame) {
             Ok(()) => {
-                let place = Place::File { file: file.number, at: file.bytes, len: octets.len() };
-                file.bytes += octets.len() as u64;
+                let len = frame.iter().map(|part| part.len()).sum();
+                let place = Place::File { file: file.number, at: file.bytes, len };
+                file.bytes += len as u64;
                 file.needed += 1;
                 self.unsynced.insert(file.number);
                 place
@@ -392,7 +393,7 @@ impl<F: Files> Spool<F> {
                 self.counts.refused_calls += 1;
                 file.is_broken = true;
                 self.stop_vouching();
-                Place::Memory(octets)
+                Place::Memory(frame.concat())
             }
         }
     }
@@ -407,7 +408,7 @@ impl<F: Files> Spool<F> {
         let Some(files) = &mut self.files else { return };
         let head = Message::SpoolHead(self.head.clone()).encoded();
         let name = file_name(self.next_file);
-        let begun = files.append(&name, &head).and_then(|()| files.sync(&name));
+        let begun = files.append(&name, &[&head]).and_then(|()| files.sync(&name));
         let number = self.next_file;
         self.next_file += 1;
         if begun.is_err() {
@@ -489,7 +490,7 @@ impl<F: Files> Spool<F> {
     /// Writes a gap to the file that is being filled, so that the one it lies in can go.
     fn write_again(&mut self, ordinal: u64) {
         let Some(gap) = self.entries.get(&ordinal).and_then(Entry::gap) else { return };
-        let place = self.place(Message::Gap(gap).encoded());
+        let place = self.place(&[&Message::Gap(gap).encoded()]);
         if let Place::Memory(octets) = &place {
             self.in_memory += octets.len() as u64;
         }

@@ -352,24 +352,33 @@ impl WireError {
     }
 }
 
+/// What a frame of a kind begins with, whose body has so many octets and that checksum.
+fn header_of(kind: u8, body_len: usize, crc: u32) -> [u8; HEADER_LEN] {
+    let length = u32::try_from(body_len)
+        .expect("bodies are bounded by CHANGES_BYTES_MAX and FACTS_BYTES_MAX");
+    let mut header = [0; HEADER_LEN];
+    header[..2].copy_from_slice(&[MAGIC, kind]);
+    header[4..8].copy_from_slice(&length.to_le_bytes());
+    header[8..12].copy_from_slice(&crc.to_le_bytes());
+    let of_header = crc32fast::hash(&header[..12]);
+    header[12..].copy_from_slice(&of_header.to_le_bytes());
+    header
+}
+
 /// Appends a frame of a kind.
 fn frame(kind: u8, body: &[u8], crc: u32, out: &mut Vec<u8>) {
-    let begin = out.len();
-    let length = u32::try_from(body.len())
-        .expect("bodies are bounded by CHANGES_BYTES_MAX and FACTS_BYTES_MAX");
-    out.extend_from_slice(&[MAGIC, kind, 0, 0]);
-    out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(&crc.to_le_bytes());
-    let header = crc32fast::hash(&out[begin..]);
-    out.extend_from_slice(&header.to_le_bytes());
+    out.extend_from_slice(&header_of(kind, body.len(), crc));
     out.extend_from_slice(body);
+}
+
+/// What the frame of a block begins with; its body is the block's payload.
+pub(crate) fn block_header(rows: &PackedRows) -> [u8; HEADER_LEN] {
+    header_of(BLOCK, rows.payload().len(), rows.checksum())
 }
 
 /// The frame of a block.
 pub(crate) fn block_frame(rows: &PackedRows) -> Vec<u8> {
-    let mut out = Vec::with_capacity(HEADER_LEN + rows.payload().len());
-    frame(BLOCK, rows.payload(), rows.checksum(), &mut out);
-    out
+    [&block_header(rows), rows.payload()].concat()
 }
 
 /// Appends a frame with a JSON body.

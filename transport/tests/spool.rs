@@ -73,7 +73,8 @@ impl Files for Shared {
         Ok(self.0.borrow().files.keys().cloned().collect())
     }
 
-    fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
+    fn append(&mut self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let octets = parts.concat();
         let mut disk = self.0.borrow_mut();
         if disk.refuses_appends {
             return Err(io::ErrorKind::StorageFull.into());
@@ -392,7 +393,7 @@ fn a_gap_that_was_being_written_when_the_sender_was_killed_may_have_been_one_of_
     sender.offer(at(0), "s", &rows(10)).unwrap();
     sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
     let name = disk.longest();
-    disk.change(|disk| drop(disk.files.get_mut(&name).unwrap().pop()));
+    disk.change(|disk| assert!(disk.files.get_mut(&name).unwrap().pop().is_some()));
     assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [(1, 2, Reason::Restarted)]);
 }
 

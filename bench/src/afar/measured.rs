@@ -7,14 +7,15 @@ use meikyo_console::benches::collect::Speech;
 use meikyo_console::failure::Failure;
 use meikyo_console::output::real;
 use meikyo_recording::{Recording, Selection};
-use meikyo_units::Nanos;
+use meikyo_units::{Nanos, WallTime};
 
+use super::made::Made;
 use crate::cluster_text::ClusterText;
 use crate::collector::{Collector, CollectorPlan, Sending};
 use crate::farm_process::{FarmPlan, FarmProcess};
 use crate::live::http::get;
 use crate::live::server_process::ServerProcess;
-use crate::placement::{Placement, Usage};
+use crate::placement::{Placement, Usage, wait_until};
 use crate::progress;
 use crate::statistics::Observations;
 use crate::values::Values;
@@ -37,6 +38,9 @@ impl Sent {
 
 /// How often it is looked at what a collector's threads have used: what they use after the last time is not counted.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
+
+/// How long the end may take.
+const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// While somebody watches, a request of the server comes so many looks after the one before.
 const LOOKS_A_REQUEST: u64 = 50;
@@ -85,6 +89,8 @@ pub(super) struct SenderCost {
     pub(super) watched: Observations,
     /// What the whole process used beyond one that does not send.
     pub(super) difference: Observations,
+    /// Of the thread that polls, which hands its rows over: by rows that are made up.
+    pub(super) handing_over: f64,
 }
 
 /// What a poll costs more when its rows are sent.
@@ -103,7 +109,27 @@ pub(super) fn sender(args: &AfarBenchArgs) -> Result<SenderCost, Failure> {
         watched.push(run(args, "0s", Sends::Watched)?.beyond(without));
     }
     let [threads, watched, difference] = [threads, watched, difference].map(Observations::new);
-    Ok(SenderCost { threads, watched, difference })
+    progress("afar: handing rows over to the sender");
+    let handing_over = handing_over(args)?;
+    Ok(SenderCost { threads, watched, difference, handing_over })
+}
+
+/// What a poll's rows take a thread that hands them over ten times a second, µs of CPU time.
+fn handing_over(args: &AfarBenchArgs) -> Result<f64, Failure> {
+    let scratch = tempfile::tempdir()?;
+    let received = scratch.path().join("received");
+    let server = ServerProcess::start_ingesting(&received, Placement::elsewhere(false))?;
+    let mut made = Made::start(server.authority(), "bench", args.devices)?;
+    let (mut taken, mut intervals) = (Nanos::ZERO, 0_u32);
+    let begin = WallTime::now().floor(EVERY);
+    while EVERY * u64::from(intervals) < args.span {
+        intervals += 1;
+        let due = begin + EVERY * u64::from(intervals);
+        wait_until(due)?;
+        taken = taken + made.timed_interval(due)?;
+    }
+    made.finish(PATIENCE)?;
+    Ok(taken.as_secs_f64() * 1e6 / (f64::from(intervals) * f64::from(args.devices)))
 }
 
 fn run(args: &AfarBenchArgs, cache: &str, sends: Sends) -> Result<Run, Failure> {

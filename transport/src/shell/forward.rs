@@ -240,9 +240,7 @@ struct Work {
 impl Work {
     fn run(mut self) -> Uplink {
         loop {
-            let is_over = self.take();
-            let now = monotonic();
-            let is_due = self.due().is_some_and(|due| due <= now);
+            let (is_due, is_over) = self.take();
             if is_due || is_over {
                 self.offer();
             }
@@ -256,8 +254,9 @@ impl Work {
         }
     }
 
-    /// Waits for rows, or until a block is due, and takes what there is; whether nothing more comes.
-    fn take(&mut self) -> bool {
+    /// Waits for rows, or until a block is due, and takes what there is; whether one is due, and whether nothing
+    /// more comes. Rows that are not due stay in the queue as long as there is room: they need not be put together.
+    fn take(&mut self) -> (bool, bool) {
         let mut queue = self.shared.queue();
         let now = monotonic();
         let wait = self.due().map_or(HOLD, |due| due.saturating_duration_since(now));
@@ -270,12 +269,18 @@ impl Work {
         // Rows are put in whole, also by a thread that panics after.
         queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         queue.waits = false;
-        std::mem::swap(&mut queue.batches, &mut self.taken);
-        self.words.append(&mut queue.words);
-        queue.rows = 0;
-        let last = queue.last.take();
-        let (skipped, devices) = (queue.skipped.take(), queue.devices.take());
+        if let Some(last) = queue.last {
+            self.pending = Some((self.pending.map_or(last, |(first, _)| first), last));
+        }
         let is_over = queue.is_over;
+        let is_due = self.due().is_some_and(|due| due <= monotonic());
+        let takes_rows = is_due || is_over || queue.rows >= ROWS_AT_ONCE;
+        if takes_rows {
+            std::mem::swap(&mut queue.batches, &mut self.taken);
+            (queue.rows, queue.last) = (0, None);
+        }
+        self.words.append(&mut queue.words);
+        let (skipped, devices) = (queue.skipped.take(), queue.devices.take());
         drop(queue);
         if let Some(skipped) = skipped {
             self.uplink.skip(&self.stream, skipped);
@@ -283,15 +288,14 @@ impl Work {
         if let Some(devices) = devices {
             self.uplink.tell_devices(devices);
         }
-        if let Some(last) = last {
-            self.pending = Some((self.pending.map_or(last, |(first, _)| first), last));
+        if takes_rows {
             for (batch, table) in self.taken.iter_mut().zip(&mut self.tables) {
                 if batch.rows() > 0 {
                     table.append(batch);
                 }
             }
         }
-        is_over
+        (is_due, is_over)
     }
 
     /// When blocks are made of what has come; `None` when nothing has.

@@ -1,7 +1,7 @@
 //! The files of a spool in a directory.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl Files for Directory {
         Ok(names?.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }
 
-    fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
+    fn append(&mut self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         if self.open.as_ref().is_none_or(|(open, _)| open != name) {
             let path = self.path.join(name);
             let file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
@@ -54,7 +54,17 @@ impl Files for Directory {
             self.has_changed = true;
         }
         let (_, file) = self.open.as_mut().expect("it was opened above");
-        file.write_all(octets)
+        let mut parts: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut left = &mut parts[..];
+        while !left.is_empty() {
+            match file.write_vectored(left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn read(&mut self, name: &str) -> io::Result<Vec<u8>> {

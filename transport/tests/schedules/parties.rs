@@ -40,8 +40,9 @@ impl Files for SharedDisk {
         Ok(self.0.borrow().names().map(str::to_owned).collect())
     }
 
-    fn append(&mut self, name: &str, octets: &[u8]) -> io::Result<()> {
-        self.0.borrow_mut().append(name, octets).map_err(refused)
+    fn append(&mut self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let octets = parts.concat();
+        self.0.borrow_mut().append(name, &octets).map_err(refused)
     }
 
     fn read(&mut self, name: &str) -> io::Result<Vec<u8>> {

@@ -541,23 +541,24 @@ fn put_slots(
 /// The slots of rows with these keys, and the texts of new ones, as they are told.
 fn slots_of(table: &mut Table, keys: &[u32], rows: usize) -> (Vec<u32>, Vec<u64>) {
     let (mut slots, mut new_keys) = (Vec::with_capacity(rows), Vec::new());
-    let (width, mut key, mut slot) = (table.keys.len(), None, 0);
-    for row in 0..rows {
-        let next = &keys[row * width..(row + 1) * width];
+    let (width, mut before) = (table.keys.len(), None);
+    let key_of = |row: usize| &keys[row * width..(row + 1) * width];
+    while slots.len() < rows {
+        let key = key_of(slots.len());
         // Rows are of the same slot as the one before or of the next as a rule, which is seen by comparing.
-        if key.is_none_or(|key: &[u32]| !key.iter().eq(next)) {
-            let follows = usize::from(key.is_some()) + slot;
-            let is_next = table.texts_of(follows).is_some_and(|texts| texts.iter().eq(next));
-            let known = if is_next { Some(follows) } else { None };
-            let known = known.or_else(|| table.slots.get(next).map(|&slot| slot as usize));
-            slot = known.unwrap_or_else(|| {
-                new_keys.extend(next.iter().map(|&word| u64::from(word.wrapping_add(1))));
-                table.add_slot(next.to_vec());
-                table.known - 1
-            });
-            key = Some(next);
-        }
-        slots.push(narrow_u32(slot));
+        let others = slots.len() + 1..rows;
+        let end = others.into_iter().find(|&row| !key_of(row).iter().eq(key)).unwrap_or(rows);
+        let follows = before.map_or(0, |slot: usize| slot + 1);
+        let is_next = table.texts_of(follows).is_some_and(|texts| texts.iter().eq(key));
+        let known = if is_next { Some(follows) } else { None };
+        let known = known.or_else(|| table.slots.get(key).map(|&slot| slot as usize));
+        let slot = known.unwrap_or_else(|| {
+            new_keys.extend(key.iter().map(|&word| u64::from(word.wrapping_add(1))));
+            table.add_slot(key.to_vec());
+            table.known - 1
+        });
+        slots.resize(end, narrow_u32(slot));
+        before = Some(slot);
     }
     (slots, new_keys)
 }

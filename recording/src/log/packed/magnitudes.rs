@@ -90,7 +90,8 @@ impl<'a> Magnitudes<'a> {
 #[derive(Debug, Default)]
 struct Bits {
     octets: Vec<u8>,
-    pending: u128,
+    pending: u64,
+    /// Bits in `pending`, fewer than 64.
     filled: u32,
 }
 
@@ -102,13 +103,13 @@ impl Bits {
     }
 
     fn put(&mut self, bits: u64, count: u32) {
-        self.pending |= u128::from(bits) << self.filled;
+        self.pending |= bits << self.filled;
         self.filled += count;
         if self.filled >= u64::BITS {
-            let word = u64::try_from(self.pending & u128::from(u64::MAX)).expect("64 bits");
-            self.octets.extend_from_slice(&word.to_le_bytes());
-            self.pending >>= u64::BITS;
+            self.octets.extend_from_slice(&self.pending.to_le_bytes());
             self.filled -= u64::BITS;
+            // What of them found no room.
+            self.pending = bits.unbounded_shr(count - self.filled);
         }
     }
 

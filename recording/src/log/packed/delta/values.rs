@@ -35,6 +35,12 @@ pub(super) fn has_nulls(column: &Column<'_>, rows: usize) -> bool {
     view.is_all_null() || !view.is_full() && (0..rows).any(|row| view.is_null(row))
 }
 
+/// To choose how values are told, all rows are looked at where they are fewer than that; else so many one behind the
+/// other, and as many again so many rows further on.
+const LOOKED_AT_ALL: usize = 1_024;
+const LOOKED_AT: usize = 64;
+const LOOKED_AT_EVERY: usize = 256;
+
 /// A value, its change, and the change before.
 type Row = (u64, u64, u64);
 
@@ -73,7 +79,6 @@ impl Teller {
         if view.is_all_null() {
             return out.push(ALL_NULL);
         }
-        self.rows.clear();
         if view.is_full() {
             out.push(FULL);
             if let Some(same) = view.constant()
@@ -93,6 +98,7 @@ impl Teller {
             });
             sections.put(&octets.collect::<Vec<u8>>(), out);
             self.read(column, None);
+            self.rows.clear();
             let mut begin = 0;
             for &(slot, end) in &self.runs {
                 for row in (begin..end).filter(|&row| !view.is_null(row)) {
@@ -127,15 +133,15 @@ impl Teller {
 
     /// Notes the changes of all rows.
     fn compare(&mut self, last: &mut [(u64, u64)]) {
+        self.rows.resize(self.bits.len(), (0, 0, 0));
         let mut begin = 0;
         for &(slot, end) in &self.runs {
             let (mut before, mut change_before) = last[slot];
-            self.rows.extend(self.bits[begin..end].iter().map(|&bits| {
+            for (row, &bits) in self.rows[begin..end].iter_mut().zip(&self.bits[begin..end]) {
                 let change = bits.wrapping_sub(before);
-                let row = (bits, change, change_before);
+                *row = (bits, change, change_before);
                 (before, change_before) = (bits, change);
-                row
-            }));
+            }
             last[slot] = (before, change_before);
             begin = end;
         }
@@ -172,14 +178,18 @@ impl Teller {
         magnitudes::put(numbers, sections, out);
     }
 
-    /// The way that takes the fewest bits, of equal ones the first.
+    /// The way that takes the fewest bits, of equal ones the first; of many rows a part is looked at.
     fn shortest(&self) -> u8 {
-        let (mut sums, mut before) = ([0_u64; 4], (0, 0, 0));
-        for &row in &self.rows {
-            for (sum, number) in sums.iter_mut().zip(numbers_of(row, before)) {
-                *sum += bits_of(number);
+        let every = if self.rows.len() < LOOKED_AT_ALL { LOOKED_AT } else { LOOKED_AT_EVERY };
+        let mut sums = [0_u64; 4];
+        for part in self.rows.chunks(every) {
+            let mut before = part[0];
+            for &row in part.iter().take(LOOKED_AT).skip(1) {
+                for (sum, number) in sums.iter_mut().zip(numbers_of(row, before)) {
+                    *sum += bits_of(number);
+                }
+                before = row;
             }
-            before = row;
         }
         let shortest = BY_NUMBERS.into_iter().zip(sums).min_by_key(|(_, bits)| *bits);
         shortest.expect("there are four").0
