@@ -82,7 +82,7 @@ impl Made {
             for batch in &batches {
                 self.forward.submit(batch);
             }
-            taken = taken + thread_cpu()?.saturating_sub(before);
+            taken += thread_cpu()?.saturating_sub(before);
         }
         Ok(taken)
     }

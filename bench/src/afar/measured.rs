@@ -126,7 +126,7 @@ fn handing_over(args: &AfarBenchArgs) -> Result<f64, Failure> {
         intervals += 1;
         let due = begin + EVERY * u64::from(intervals);
         wait_until(due)?;
-        taken = taken + made.timed_interval(due)?;
+        taken += made.timed_interval(due)?;
     }
     made.finish(PATIENCE)?;
     Ok(taken.as_secs_f64() * 1e6 / (f64::from(intervals) * f64::from(args.devices)))

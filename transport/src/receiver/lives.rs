@@ -97,9 +97,10 @@ impl Receiver {
         let here: Vec<_> = durable.within(first, last).map(of_source).collect();
         let holes: Vec<_> = accounted(&store.held, &source).holes(first, last).collect();
         let own = store.newest_of(&source);
-        let newest = own.or((from_ns == TIME_UNKNOWN).then_some(store.newest_ns).flatten());
-        let newest = newest.or((from_ns == TIME_UNKNOWN).then_some(now.wall.as_nanos()));
-        let newest = newest.unwrap_or(i64::MIN);
+        let newest = match (own, from_ns) {
+            (None, TIME_UNKNOWN) => store.newest_ns.unwrap_or(now.wall.as_nanos()),
+            (own, _) => own.unwrap_or(i64::MIN),
+        };
         self.acknowledge(here);
         for (first, last) in holes {
             // Rows of numbers below those that are here are older.
