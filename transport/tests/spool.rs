@@ -386,12 +386,17 @@ fn how_a_life_ended_is_known_until_it_is_told_on_the_disk_or_delivered() {
     }
 }
 
+/// A life that makes a block, drops the next one, and is killed.
+fn a_block_and_a_dropped_one(disk: &Shared) {
+    let mut sender = open(disk, 1, &["s"]);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
+}
+
 #[test]
 fn a_gap_that_was_being_written_when_the_sender_was_killed_may_have_been_one_of_rows() {
     let disk = Shared::default();
-    let mut sender = open(&disk, 1, &["s"]);
-    sender.offer(at(0), "s", &rows(10)).unwrap();
-    sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
+    a_block_and_a_dropped_one(&disk);
     let name = disk.longest();
     disk.change(|disk| assert!(disk.files.get_mut(&name).unwrap().pop().is_some()));
     assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [(1, 2, Reason::Restarted)]);
@@ -400,14 +405,58 @@ fn a_gap_that_was_being_written_when_the_sender_was_killed_may_have_been_one_of_
 #[test]
 fn numbers_that_a_gap_tells_of_are_no_end_of_a_life() {
     let disk = Shared::default();
-    let mut sender = open(&disk, 1, &["s"]);
-    sender.offer(at(0), "s", &rows(10)).unwrap();
-    sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
+    a_block_and_a_dropped_one(&disk);
     // Two more lives are killed before they deliver anything.
     drop(open(&disk, 2, &["s"]));
     let told = told_by(&mut open(&disk, 3, &["s"]));
     let of_first: Vec<_> = told.into_iter().filter(|gap| gap.0 == 1).collect();
     assert_eq!(of_first, [(1, 2, Reason::QueueFull), (1, 3, Reason::Ended)]);
+}
+
+#[test]
+fn what_had_to_go_is_told_also_after_the_power_went() {
+    let disk = Shared::default();
+    let mut sender = open(&disk, 1, &["s"]);
+    while sender.status().spool.dropped_blocks == 0 {
+        sender.offer(at(0), "s", &rows(100)).unwrap();
+    }
+    drop(sender);
+    disk.change(|disk| {
+        let synced = &disk.synced;
+        disk.files.retain(|name, _| synced.contains_key(name));
+        disk.files.iter_mut().for_each(|(name, octets)| octets.truncate(synced[name]));
+    });
+    assert!(told_by(&mut open(&disk, 2, &["s"])).contains(&(1, 1, Reason::SpoolFull)));
+}
+
+#[test]
+fn a_life_that_could_not_vouch_for_itself_may_have_lost_something() {
+    let disk = Shared::default();
+    disk.change(|disk| disk.refuses_syncs = true);
+    let mut sender = open(&disk, 1, &["s"]);
+    disk.change(|disk| disk.refuses_syncs = false);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    disk.change(|disk| disk.refuses_appends = true);
+    // This one is in memory only.
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    drop(sender);
+    disk.change(|disk| disk.refuses_appends = false);
+    assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [(1, 2, Reason::Restarted)]);
+}
+
+#[test]
+fn a_file_that_the_disk_refused_to_go_on_with_goes_with_its_last_block() {
+    let disk = Shared::default();
+    let mut sender = open(&disk, 1, &["s"]);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    let name = disk.longest();
+    disk.change(|disk| disk.refuses_appends = true);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    greet(&mut sender, at(0), 1 << 20);
+    assert_eq!(sent(&mut sender, at(0)).0.len(), 2);
+    assert!(disk.0.borrow().files.contains_key(&name));
+    acknowledge(&mut sender, at(0), 1, "s");
+    assert!(!disk.0.borrow().files.contains_key(&name));
 }
 
 #[test]

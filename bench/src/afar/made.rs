@@ -67,24 +67,26 @@ impl Made {
     /// Hands over the rows of the interval that was due then.
     pub(super) fn interval(&mut self, due: WallTime) {
         for from in (0..self.octets.len()).step_by(ANSWERS_AT_ONCE) {
-            for batch in self.rows_of(due, from) {
-                self.forward.submit(&batch);
-            }
+            let batches = self.rows_of(due, from);
+            self.hand_over(&batches);
         }
     }
 
     /// The same; the CPU time that handing them over took.
     pub(super) fn timed_interval(&mut self, due: WallTime) -> io::Result<Nanos> {
-        let mut taken = Nanos::ZERO;
-        for from in (0..self.octets.len()).step_by(ANSWERS_AT_ONCE) {
+        let pieces = (0..self.octets.len()).step_by(ANSWERS_AT_ONCE);
+        pieces.into_iter().try_fold(Nanos::ZERO, |taken, from| {
             let batches = self.rows_of(due, from);
             let before = thread_cpu()?;
-            for batch in &batches {
-                self.forward.submit(batch);
-            }
-            taken += thread_cpu()?.saturating_sub(before);
+            self.hand_over(&batches);
+            Ok(taken + thread_cpu()?.saturating_sub(before))
+        })
+    }
+
+    fn hand_over(&self, batches: &[Batch]) {
+        for batch in batches {
+            self.forward.submit(batch);
         }
-        Ok(taken)
     }
 
     /// The rows of devices from one on, as many as answer at once.
