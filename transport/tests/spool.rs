@@ -226,12 +226,17 @@ fn only_what_is_gone_is_given_up_when_a_read_fails() {
     }
 }
 
+/// A life that has made one block, and the name of its file.
+fn one_block(disk: &Shared) -> (Sender<Shared>, String) {
+    let mut sender = open(disk, 1, &["s"]);
+    sender.offer(at(0), "s", &rows(10)).unwrap();
+    (sender, disk.longest())
+}
+
 #[test]
 fn what_the_disk_refused_to_sync_is_synced_later_and_nothing_is_put_behind_it() {
     let disk = Shared::default();
-    let mut sender = open(&disk, 1, &["s"]);
-    sender.offer(at(0), "s", &rows(10)).unwrap();
-    let first = disk.longest();
+    let (mut sender, first) = one_block(&disk);
     let octets = disk.0.borrow().files[&first].len();
     disk.change(|disk| disk.refuses_syncs = true);
     sender.tick(at(1_000)).unwrap();
@@ -386,18 +391,17 @@ fn how_a_life_ended_is_known_until_it_is_told_on_the_disk_or_delivered() {
     }
 }
 
-/// A life that makes a block, drops the next one, and is killed.
-fn a_block_and_a_dropped_one(disk: &Shared) {
-    let mut sender = open(disk, 1, &["s"]);
-    sender.offer(at(0), "s", &rows(10)).unwrap();
+/// A life that makes a block, drops the next one, and is killed; the name of its file.
+fn a_block_and_a_dropped_one(disk: &Shared) -> String {
+    let (mut sender, name) = one_block(disk);
     sender.skip("s", Skipped { blocks: 1, rows: 10, from_ns: 5, until_ns: 6 });
+    name
 }
 
 #[test]
 fn a_gap_that_was_being_written_when_the_sender_was_killed_may_have_been_one_of_rows() {
     let disk = Shared::default();
-    a_block_and_a_dropped_one(&disk);
-    let name = disk.longest();
+    let name = a_block_and_a_dropped_one(&disk);
     disk.change(|disk| assert!(disk.files.get_mut(&name).unwrap().pop().is_some()));
     assert_eq!(told_by(&mut open(&disk, 2, &["s"])), [(1, 2, Reason::Restarted)]);
 }
@@ -447,9 +451,7 @@ fn a_life_that_could_not_vouch_for_itself_may_have_lost_something() {
 #[test]
 fn a_file_that_the_disk_refused_to_go_on_with_goes_with_its_last_block() {
     let disk = Shared::default();
-    let mut sender = open(&disk, 1, &["s"]);
-    sender.offer(at(0), "s", &rows(10)).unwrap();
-    let name = disk.longest();
+    let (mut sender, name) = one_block(&disk);
     disk.change(|disk| disk.refuses_appends = true);
     sender.offer(at(0), "s", &rows(10)).unwrap();
     greet(&mut sender, at(0), 1 << 20);
