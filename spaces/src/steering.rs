@@ -38,8 +38,8 @@ const TC_U32_TERMINAL: u8 = 1;
 const TCA_ACT_KIND: u16 = 1;
 const TCA_ACT_OPTIONS: u16 = 2;
 const TCA_MIRRED_PARMS: u16 = 2;
-const TC_ACT_STOLEN: u32 = 4;
-const TCA_EGRESS_REDIR: u32 = 1;
+const TC_ACT_SHOT: u32 = 2;
+const TCA_EGRESS_MIRROR: u32 = 2;
 /// Where the addresses stand in an Internet header (RFC 791).
 const AT_ADDRESSES: [u32; 2] = [12, 16];
 
@@ -77,6 +77,10 @@ pub(crate) struct Steered {
 }
 
 /// Hands frames that come in by a port to the queue of another one (`u32` and `mirred`).
+///
+/// What is handed on is a copy, and the frame itself is dropped: the kernel counts a frame among those that its sender has waiting
+/// at its own card (TCP small queues) as long as that very frame exists, in the queues of the switches, too, where a host of
+/// its own would not know of it.
 pub(crate) fn steer(steered: &Steered) -> Message {
     let Steered { addresses: [sender, receiver], from, to } = *steered;
     // The first priority, and which protocol.
@@ -94,7 +98,7 @@ pub(crate) fn steer(steered: &Steered) -> Message {
         selector.extend_from_slice(&[0; 4]);
     }
     // tc_mirred: index, abilities, what becomes of the frame here, two counts, what is done, and the port.
-    let action: Vec<u8> = [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, to]
+    let action: Vec<u8> = [0, 0, TC_ACT_SHOT, 0, 0, TCA_EGRESS_MIRROR, to]
         .into_iter()
         .flat_map(u32::to_ne_bytes)
         .collect();

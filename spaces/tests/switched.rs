@@ -135,6 +135,37 @@ fn a_cable_carries_its_rate() {
 }
 
 #[test]
+fn frames_in_switches_do_not_keep_their_sender_from_sending() {
+    if !is_root() {
+        return;
+    }
+    // Hosts 0 and 1 share the cable to host 2, so that what they send waits at the switch before it. A sender may have two
+    // segments waiting at its own card, and what its window allows there.
+    let mut network = Switched::make(&plan(BitsPerSecond::new(4_000_000))).unwrap();
+    let address = (Switched::address(2), 7_000);
+    let listener = within(network.space(2), || TcpListener::bind(address).unwrap());
+    let connect = || TcpStream::connect_timeout(&address.into(), PATIENCE).unwrap();
+    let senders = [0, 1].map(|host| within(network.space(host), connect));
+    let mut receivers = [(); 2].map(|()| listener.accept().unwrap().0);
+    std::thread::scope(|scope| {
+        for mut sender in senders {
+            let octets = vec![7; usize::try_from(OCTETS).unwrap()];
+            scope.spawn(move || sender.write_all(&octets).unwrap());
+        }
+        let (mut most, mut octets) = (0, [0; 1_000]);
+        for _ in 0..OCTETS / 1_000 {
+            for receiver in &mut receivers {
+                receiver.read_exact(&mut octets).unwrap();
+            }
+            let sent = network.sent().unwrap();
+            let left = sent[0][0].frames + sent[1][0].frames;
+            most = left.saturating_sub(sent[2][1].frames).max(most);
+        }
+        assert!((20..=92).contains(&most), "{most} frames of two windows of 45");
+    });
+}
+
+#[test]
 fn what_cannot_be_joined_is_refused() {
     let refused = |change: &dyn Fn(&mut SwitchedPlan)| {
         let mut plan = plan(BitsPerSecond::GIGABIT);

@@ -26,7 +26,7 @@ use super::sharing::Congestion;
 
 use connections::{Connections, Handed, Pair};
 use mail::{Announced, Begun, Mail, Met};
-use streams::Streams;
+use streams::{Reached, Streams};
 
 /// How a run is calculated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,9 +143,20 @@ struct Word {
 /// Who hears of the end of a set of streams.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
-    Move { begun: Begun, start_up: Nanos },
-    Eager { message: usize, by: Option<Pair> },
-    Rendezvous { from: Begun, to: Begun, by: Option<Pair> },
+    Move {
+        begun: Begun,
+        start_up: Nanos,
+    },
+    Eager {
+        message: usize,
+        by: Option<Pair>,
+    },
+    /// Its sender is `None` once it has handed over all of it.
+    Rendezvous {
+        from: Option<Begun>,
+        to: Begun,
+        by: Option<Pair>,
+    },
 }
 
 impl Purpose {
@@ -242,8 +253,8 @@ impl<A: Actor> Run<'_, A> {
                 (Some(event), end) if end.is_none_or(|end| event < end) => self.now = event,
                 (_, Some(end)) => {
                     self.now = end;
-                    for set in self.streams.ended(end) {
-                        self.set_ended(set);
+                    for (set, reached) in self.streams.ended(end) {
+                        self.reached(set, reached);
                     }
                 }
                 (Some(_), None) => unreachable!("an event is before no end"),
@@ -301,8 +312,10 @@ impl<A: Actor> Run<'_, A> {
                 self.plan(Due { looks: Some(to), ..Due::new(at, event) });
             }
             Handed::Data(set) => {
-                if self.streams.begin(set, self.now) {
-                    self.set_ended(set);
+                let purpose = self.purposes.get(&set);
+                let waits = matches!(purpose, Some(Purpose::Rendezvous { .. }));
+                if let Some(reached) = self.streams.begin(set, waits, self.now) {
+                    self.reached(set, reached);
                 }
             }
         }
@@ -339,6 +352,17 @@ impl<A: Actor> Run<'_, A> {
         self.states[begun.actor].open.insert(begun.number);
     }
 
+    fn reached(&mut self, set: usize, reached: Reached) {
+        if reached == Reached::Whole {
+            return self.set_ended(set);
+        }
+        if let Some(Purpose::Rendezvous { from, .. }) = self.purposes.get_mut(&set)
+            && let Some(from) = from.take()
+        {
+            self.at(self.now, Event::Finished(from));
+        }
+    }
+
     fn set_ended(&mut self, set: usize) {
         let latency = self.options.messaging.latency.get();
         let purpose = self.purposes.remove(&set).expect("every set has a purpose");
@@ -348,7 +372,9 @@ impl<A: Actor> Run<'_, A> {
             }
             Purpose::Eager { message, .. } => self.at(self.now + latency, Event::Arrived(message)),
             Purpose::Rendezvous { from, to, .. } => {
-                self.at(self.now, Event::Finished(from));
+                if let Some(from) = from {
+                    self.at(self.now, Event::Finished(from));
+                }
                 self.at(self.now + latency, Event::Finished(to));
             }
         }
@@ -439,7 +465,7 @@ impl<A: Actor> Run<'_, A> {
         let pair = (from.actor, to.actor);
         let by = by_network.then_some(pair);
         let sender = from.actor;
-        self.purposes.insert(set, Purpose::Rendezvous { from, to, by });
+        self.purposes.insert(set, Purpose::Rendezvous { from: Some(from), to, by });
         let by_back = by.map(|(from, to)| (to, from));
         let word = Word { set, back: true, to: sender, event: Event::Begin(set) };
         self.hand(by_back, Handed::Word(word));

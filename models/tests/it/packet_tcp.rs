@@ -81,6 +81,16 @@ fn both_ways_at_once_take_little_longer_than_one() {
     assert!(run.hops < 3 * 2 * (FRAMES + FRAMES / 2), "{run:?}");
 }
 
+#[test]
+fn two_segments_of_a_connection_wait_at_the_card_and_others_come_behind_those() {
+    let network = network("mesh 2", 3, false);
+    // All eight segments may be under way at once, and are before the second message is sent.
+    let run = run(&network, &[(0, 1, 8 * PAYLOAD), (0, 2, PAYLOAD)], with(PAUSED, NEW));
+    let waited: u64 = run.spent.iter().map(|(_, span)| span.get()).sum();
+    // One is on its way to the switch by then.
+    assert_eq!(waited, pipeline(2, 9) + pipeline(2, 4));
+}
+
 /// Segments a round trip of a message of so many segments with such losses.
 fn segments_a_round_trip(tcp: Tcp, spoiled_ppm: u32, segments: u32) -> f64 {
     let network = network("mesh 2", 3, false);

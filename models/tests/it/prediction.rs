@@ -169,6 +169,40 @@ fn a_small_message_comes_behind_the_large_one_before_it_on_its_connection_only()
 }
 
 #[test]
+fn a_sender_goes_on_once_what_is_left_of_its_message_fits_into_windows() {
+    let network = network(4);
+    let sender = Step::Wait { what: "the sender" };
+    let spent = |scripts: &[Vec<Step>], window| {
+        let congestion = Congestion { window: Bytes::new(window), ..Congestion::NONE };
+        let run = run(&network, scripts.to_vec(), congestion).unwrap();
+        let sender = run.spent.iter().find(|(what, _)| *what == "the sender").unwrap().1;
+        assert_eq!(run.spent.len(), 2);
+        (sender, run.time)
+    };
+    let asked = Nanos::new(2 * LATENCY);
+    let there = |bytes| Nanos::new(3 * LATENCY + bytes * MB_NS / MB);
+    let sixteenth = MB / 16;
+    let one =
+        [vec![send(0, 4, MB), sender.clone()], vec![], vec![], vec![], vec![receive(0), WAIT]];
+    assert_eq!(spent(&one, 0), (asked + Nanos::new(MB_NS), there(MB)));
+    assert_eq!(spent(&one, sixteenth), (asked + Nanos::new(MB_NS * 15 / 16), there(MB)));
+    // A message that is no larger than a window is gone once it is asked for.
+    assert_eq!(spent(&one, 2 * MB), (asked, there(MB)));
+    // Of several streams the last one counts, and within a host nothing goes on before the receiver.
+    let stream = |from, to, bytes| Stream { from, to, bytes, label: 0, label_back: 0 };
+    let sets = |last: Stream| {
+        let streams = vec![stream(0, 4, Bytes::new(MB)), last];
+        let all = Step::Send(Message { to: 1, tag: 0, streams });
+        [vec![all, sender.clone()], vec![receive(0), WAIT]]
+    };
+    let other = sets(stream(1, 2, Bytes::new(MB / 2)));
+    assert_eq!(spent(&other, sixteenth), (asked + Nanos::new(MB_NS * 15 / 16), there(MB)));
+    let within = sets(stream(2, 2, Bytes::new(16 * MB)));
+    // Memory is eight times as fast as a cable here.
+    assert_eq!(spent(&within, sixteenth), (asked + Nanos::new(2 * MB_NS), there(2 * MB)));
+}
+
+#[test]
 fn announcements_wait_behind_the_windows_of_others() {
     // Hosts 0 to 2 send over the cable between two switches, host 3 does 10 ms later: its announcement and what asks
     // for its data go different ways, and only the first one is behind three windows.
@@ -194,6 +228,32 @@ fn announcements_wait_behind_the_windows_of_others() {
     // A sixteenth of a megabyte takes a sixteenth of its time; no more windows wait than the queue has room for.
     assert_eq!(waited(usize::MAX, window), alone + Nanos::new(3 * MB_NS / 16));
     assert_eq!(waited(2, window), alone + Nanos::new(2 * MB_NS / 16));
+}
+
+#[test]
+fn requests_wait_behind_two_segments_of_each_connection_of_their_card() {
+    // Host 0 sends to hosts 1 and 2, which only its card holds back, and asks for what host 3 announces 10 ms later.
+    let network = network(4);
+    let pause = Step::Compute { span: Nanos::from_millis(10), what: "compute" };
+    let scripts = vec![
+        vec![send(0, 1, 4 * MB), send(0, 2, 4 * MB), receive(3), WAIT],
+        vec![receive(0), WAIT],
+        vec![receive(0), WAIT],
+        vec![pause, send(3, 0, 2 * MB), Step::Wait { what: "the last" }],
+    ];
+    let waited = |window| {
+        let congestion = Congestion { window: Bytes::new(window), ..Congestion::NONE };
+        let run = run(&network, scripts.clone(), congestion).unwrap();
+        run.spent.iter().find(|(what, _)| *what == "the last").unwrap().1
+    };
+    let alone = Nanos::new(2 * LATENCY + 2 * MB_NS);
+    assert_eq!(waited(0), alone);
+    // A window of one segment has no second one. The last window is the sender's no more.
+    let segment = 1_448 * MB_NS / MB;
+    for (window, segments) in [(1_448, 2), (62_500, 4)] {
+        let handed_over = Nanos::new(window * MB_NS / MB);
+        assert_eq!(waited(window) + handed_over, alone + Nanos::new(segments * segment));
+    }
 }
 
 #[test]

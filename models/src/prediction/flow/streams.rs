@@ -12,10 +12,13 @@ use meikyo_units::{Bytes, Nanos};
 use super::FlowOptions;
 use crate::completions::count_f64;
 use crate::prediction::course::Course;
-use crate::prediction::network::{LanePlace, Network};
+use crate::prediction::network::{AT_CARD, LanePlace, Network, PAYLOAD};
 use crate::prediction::program::Stream;
 use crate::prediction::routes::Routes;
 use crate::prediction::sharing::{Congestion, Sharing, least};
+
+/// What of a connection waits at the card of its host.
+const AT_CARD_BYTES: f64 = (AT_CARD * PAYLOAD) as f64;
 
 /// A stream under way, or a gap.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +30,15 @@ struct Active {
     back: Option<usize>,
     /// What of it the courses of its lanes do not have yet.
     untold: u64,
+}
+
+/// How far a set of streams has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// No more of it is left than its windows hold, so that its sender has handed over all of it.
+    HandedOver,
+    /// All of it is there.
+    Whole,
 }
 
 /// The rates of all lanes, and what acknowledgements leave of them.
@@ -48,13 +60,16 @@ pub(super) struct Streams<'a> {
     congests: Vec<bool>,
     /// Sets that are not begun.
     prepared: Vec<Option<Vec<Stream>>>,
-    /// For each set the streams that are under way.
+    /// For each set the streams that are under way, and those of them that are not handed over.
     open: Vec<usize>,
+    held: Vec<usize>,
     active: Vec<Active>,
-    /// For each stream what is left of it; infinite in gaps.
+    /// For each stream what is left of it until it is handed over or there; infinite in gaps.
     bytes_left: Vec<f64>,
     /// How long that took when rates were worked out last.
     left_s: Vec<f64>,
+    /// For each stream what is left of it from then on.
+    last_bytes: Vec<f64>,
     gaps: BinaryHeap<Reverse<usize>>,
     /// For each way how many streams are under way on it.
     under_way: Vec<usize>,
@@ -62,7 +77,7 @@ pub(super) struct Streams<'a> {
     /// For each lane what it carries over time, if that is asked for.
     courses: Option<Vec<Course>>,
     sharing: Sharing,
-    /// What a window takes on each lane, and as many as its queue has room for.
+    /// What of a window waits for each lane takes there, and as many windows as its queue has room for.
     window_s: Vec<f64>,
     windows_s: Vec<f64>,
     /// How long what goes by each lane waits there behind the windows of streams, and the lanes where it does.
@@ -87,6 +102,10 @@ impl<'a> Streams<'a> {
         let congests: Vec<bool> = lanes.iter().map(|lane| congests(lane.place)).collect();
         let whole: Vec<f64> = lanes.iter().map(|lane| lane.bytes_per_s).collect();
         let window = count_f64(congestion.window.get());
+        let window_s = |(capacity, congests): (&f64, &bool)| {
+            let waits = if *congests { window } else { window.min(AT_CARD_BYTES) };
+            waits / capacity
+        };
         let windows = window * count_f64(wide(congestion.streams_max));
         Self {
             routes: Routes::new(network),
@@ -94,16 +113,18 @@ impl<'a> Streams<'a> {
             patience,
             prepared: Vec::new(),
             open: Vec::new(),
+            held: Vec::new(),
             active: Vec::new(),
             bytes_left: Vec::new(),
             left_s: Vec::new(),
+            last_bytes: Vec::new(),
             gaps: BinaryHeap::new(),
             under_way: Vec::new(),
             carried: vec![Bytes::default(); lanes.len()],
             courses: courses.then(|| vec![Course::default(); lanes.len()]),
             sharing: Sharing::new(congests.clone(), congestion),
+            window_s: whole.iter().zip(&congests).map(window_s).collect(),
             congests,
-            window_s: whole.iter().map(|capacity| window / capacity).collect(),
             windows_s: whole.iter().map(|capacity| windows / capacity).collect(),
             queued_s: vec![0.0; lanes.len()],
             queued: Vec::new(),
@@ -126,11 +147,14 @@ impl<'a> Streams<'a> {
     pub(super) fn prepare(&mut self, streams: Vec<Stream>) -> usize {
         self.prepared.push(Some(streams));
         self.open.push(0);
+        self.held.push(0);
         self.prepared.len() - 1
     }
 
-    /// Begins a set; gives whether it had nothing to move.
-    pub(super) fn begin(&mut self, set: usize, now: u64) -> bool {
+    /// Begins a set; gives how far it is at once. If its sender waits until it is handed over (`waits`), that is told, and
+    /// where it is not, that comes with the end.
+    pub(super) fn begin(&mut self, set: usize, waits: bool, now: u64) -> Option<Reached> {
+        let window = self.congestion.window.get();
         let streams = self.prepared[set].take().expect("a set begins once");
         self.advance(now);
         for stream in streams.iter().filter(|stream| stream.bytes > Bytes::default()) {
@@ -147,12 +171,26 @@ impl<'a> Streams<'a> {
             self.under_way[forth] += 1;
             let own = self.gap();
             self.active[own] = Active { set, forth, back, untold: stream.bytes.get() };
-            self.bytes_left[own] = count_f64(stream.bytes.get());
+            // Within a host no window takes what its receiver has not.
+            let last = if waits && stream.from != stream.to { window } else { 0 };
+            let first = stream.bytes.get().saturating_sub(last);
+            if last > 0 && first > 0 {
+                self.bytes_left[own] = count_f64(first);
+                self.last_bytes[own] = count_f64(last);
+            } else {
+                self.bytes_left[own] = count_f64(stream.bytes.get());
+                self.last_bytes[own] = 0.0;
+            }
+            self.held[set] += usize::from(first > 0);
             self.sharing.add(own, self.routes.way(forth));
             self.open[set] += 1;
             self.begun = true;
         }
-        self.open[set] == 0
+        match (self.open[set], self.held[set]) {
+            (0, _) => Some(Reached::Whole),
+            (_, 0) => Some(Reached::HandedOver),
+            _ => None,
+        }
     }
 
     /// The first place that no stream has.
@@ -166,6 +204,7 @@ impl<'a> Streams<'a> {
         self.active.push(Active { set: 0, forth: 0, back: None, untold: 0 });
         self.bytes_left.push(f64::INFINITY);
         self.left_s.push(f64::INFINITY);
+        self.last_bytes.push(0.0);
         self.active.len() - 1
     }
 
@@ -179,8 +218,8 @@ impl<'a> Streams<'a> {
         (under_way > 0).then(|| end_of(self.solved_at, least(&self.left_s)))
     }
 
-    /// Ends the streams whose end is `now`; gives the sets that are whole.
-    pub(super) fn ended(&mut self, now: u64) -> Vec<usize> {
+    /// Ends the streams whose end is `now`, and hands over those of which a window is left; gives the sets that come further.
+    pub(super) fn ended(&mut self, now: u64) -> Vec<(usize, Reached)> {
         self.advance(now);
         // A little more than may have ended, since ends are rounded.
         let about_s = Nanos::new(now - self.solved_at + 2).as_secs_f64();
@@ -190,8 +229,22 @@ impl<'a> Streams<'a> {
             |&(_, &left_s): &(usize, &f64)| left_s <= about_s && end_of(solved_at, left_s) <= now;
         ending.extend(all.filter(ends).map(|(own, _)| own));
         ending.sort_unstable_by_key(|own| self.sharing.number(*own));
+        let mut reached = Vec::new();
+        ending.retain(|&own| {
+            let last = std::mem::take(&mut self.last_bytes[own]);
+            if last <= 0.0 {
+                return true;
+            }
+            self.bytes_left[own] = last;
+            self.left_s[own] += last / self.sharing.rates()[own];
+            let set = self.active[own].set;
+            self.held[set] -= 1;
+            if self.held[set] == 0 {
+                reached.push((set, Reached::HandedOver));
+            }
+            false
+        });
         self.sharing.remove(&ending);
-        let mut whole = Vec::new();
         for own in ending.drain(..) {
             if let Some(courses) = &mut self.courses {
                 let way = self.routes.way(self.active[own].forth);
@@ -205,7 +258,7 @@ impl<'a> Streams<'a> {
             self.freed += 1;
             self.open[set] -= 1;
             if self.open[set] == 0 {
-                whole.push(set);
+                reached.push((set, Reached::Whole));
             }
         }
         self.ending = ending;
@@ -213,10 +266,11 @@ impl<'a> Streams<'a> {
         self.active.truncate(kept);
         self.bytes_left.truncate(kept);
         self.left_s.truncate(kept);
+        self.last_bytes.truncate(kept);
         if kept == 0 {
             self.freed = 0;
         }
-        whole
+        reached
     }
 
     fn solve(&mut self, now: u64) {
@@ -235,8 +289,8 @@ impl<'a> Streams<'a> {
         self.solutions += 1;
     }
 
-    /// Puts the window of each stream, or what is left of it, into the queue of the lane that limits it. What a host's own
-    /// card cannot send stays with its connection (TCP small queues).
+    /// Puts the window of each stream, or what is left of it, into the queue of the lane that limits it. Most of what a host's
+    /// own card cannot send stays with its connection ([`AT_CARD`]).
     fn queue(&mut self) {
         let window = count_f64(self.congestion.window.get());
         if window <= 0.0 {
@@ -245,17 +299,13 @@ impl<'a> Streams<'a> {
         for lane in self.queued.drain(..) {
             self.queued_s[lane] = 0.0;
         }
+        let at_card = window.min(AT_CARD_BYTES);
         for &own in self.sharing.order() {
             let lane = self.sharing.limit(own);
-            if !self.congests[lane] {
-                continue;
-            }
-            let left = self.bytes_left[own];
-            let span_s = if left < window {
-                left / self.capacities.whole[lane]
-            } else {
-                self.window_s[lane]
-            };
+            let left = self.bytes_left[own] + self.last_bytes[own];
+            let most = if self.congests[lane] { window } else { at_card };
+            let span_s =
+                if left < most { left / self.capacities.whole[lane] } else { self.window_s[lane] };
             self.queued_s[lane] = (self.queued_s[lane] + span_s).min(self.windows_s[lane]);
             self.queued.push(lane);
         }
@@ -308,7 +358,7 @@ impl<'a> Streams<'a> {
         if let Some(courses) = &mut self.courses {
             for &own in self.sharing.order() {
                 let way = self.routes.way(self.active[own].forth);
-                let left = rounded(self.bytes_left[own]);
+                let left = rounded(self.bytes_left[own] + self.last_bytes[own]);
                 self.active[own].tell(courses, way, [self.as_of, now], left);
             }
         }

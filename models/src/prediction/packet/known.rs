@@ -7,12 +7,11 @@ use super::PacketOptions;
 use super::signal::{Kind, Name};
 use super::ways::{LanePorts, Ways};
 use crate::completions::count_f64;
+pub(super) use crate::prediction::network::PAYLOAD;
 use crate::prediction::network::{LaneEnd, LanePlace, Network};
 use crate::prediction::placement::Placement;
 use crate::prediction::ranks::{RankProgram, number};
 
-/// Data in a full frame: what TCP with time stamps puts into an Ethernet frame.
-pub(super) const PAYLOAD: u16 = 1448;
 /// What a frame takes on a cable at least, preamble and gap included.
 const FRAME_MIN: u64 = 84;
 

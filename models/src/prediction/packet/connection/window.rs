@@ -3,6 +3,7 @@
 use meikyo_undo::{Cell, Log, fields};
 use meikyo_units::Nanos;
 
+use crate::prediction::network::{AT_CARD, PAYLOAD};
 use crate::prediction::packet::tcp::{Control, Tcp};
 
 /// Below this, a window is not made smaller by a loss (RFC 5681).
@@ -14,7 +15,7 @@ const CUBIC_STEEP: f64 = 0.4;
 
 /// Linux's shift by ten for a millisecond, and the data of a full segment as a share of the memory that it takes.
 const MILLISECOND_S: f64 = 1.0 / 1024.0;
-const IN_MEMORY: f64 = 1448.0 / 2304.0;
+const IN_MEMORY: f64 = PAYLOAD as f64 / 2304.0;
 
 /// A window of congestion.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,15 +68,17 @@ impl Window {
     }
 
     /// How many segments wait at the card at most: what goes within a millisecond at the rate that the window allows,
-    /// and two at least (`tcp_small_queue_check`, `tcp_update_pacing_rate`).
+    /// and two at least (`tcp_small_queue_check`, `tcp_update_pacing_rate`). So many, too, before a round trip was measured: a
+    /// program's connections were used before, when others used the cables, too.
     pub(super) fn at_card_max(&self, round_trip: Nanos) -> f64 {
+        let least = f64::from(AT_CARD);
         if round_trip == Nanos::ZERO {
-            return f64::INFINITY;
+            return least;
         }
         let segments = self.segments.get();
         let pace = if segments < self.threshold.get() / 2.0 { 2.0 } else { 1.2 };
         let windows = MILLISECOND_S / round_trip.as_secs_f64();
-        (pace * segments * windows * IN_MEMORY).max(2.0)
+        (pace * segments * windows * IN_MEMORY).max(least)
     }
 
     /// So many segments were acknowledged at once, while the window was what kept back more.
