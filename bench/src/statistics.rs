@@ -46,6 +46,14 @@ impl Observations {
         if self.sorted.is_empty() { None } else { Some(self.sorted.iter().sum::<f64>() / count) }
     }
 
+    /// The standard error of the mean; 0 where one observation or none says nothing about it.
+    pub(crate) fn standard_error(&self) -> f64 {
+        let Some(mean) = self.mean().filter(|_| self.len() > 1) else { return 0.0 };
+        let squares: f64 = self.sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        let [count, others] = [self.len(), self.len() - 1].map(|count| real(count as u64));
+        (squares / others / count).sqrt()
+    }
+
     /// The least observation that at least `percent` of 100 are not above (nearest rank).
     pub(crate) fn percentile(&self, percent: usize) -> Option<f64> {
         let rank = (self.len() * percent).div_ceil(100).max(1);
@@ -73,6 +81,15 @@ mod tests {
         // Of 600 intervals the p99 leaves 6 above it.
         let many: Vec<i32> = (1..=600).collect();
         assert_eq!(observations(&many).percentile(99), Some(594.0));
+    }
+
+    #[test]
+    fn the_standard_error_is_of_the_mean() {
+        // Squares of 4, 4, 4 and 4 around 5: a variance of 16 / 3, and a quarter of that for the mean.
+        let error = observations(&[3, 3, 7, 7]).standard_error();
+        assert!((error - (16.0_f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12, "{error}");
+        assert!(observations(&[3]).standard_error().abs() < f64::EPSILON);
+        assert!(Observations::default().standard_error().abs() < f64::EPSILON);
     }
 
     #[test]

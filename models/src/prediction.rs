@@ -30,6 +30,7 @@ mod program;
 mod ranks;
 mod routes;
 mod sharing;
+mod small_queues;
 pub mod trace;
 mod variants;
 

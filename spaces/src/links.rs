@@ -47,6 +47,9 @@ const TC_H_ROOT: u32 = 0xffff_ffff;
 const IFF_UP: u32 = 1;
 /// The number that every namespace gives its loopback device.
 pub const LOOPBACK_INDEX: u32 = 1;
+/// Data of a full segment with time stamps, and the memory that it takes.
+const SEGMENT_BYTES: u64 = 1_448;
+const SEGMENT_MEMORY_BYTES: u64 = 2_304;
 /// How long a bundle may take to agree by LACP, and a cable to carry.
 const CARRIER_PATIENCE: Nanos = Nanos::from_secs(15);
 /// Whether devices carry is asked so often.
@@ -163,13 +166,33 @@ fn quieten() -> io::Result<()> {
         ("ipv6/conf/default/disable_ipv6", "1"),
         ("ipv4/neigh/default/delay_first_probe_time", "1000000"),
     ] {
-        match std::fs::write(Path::new("/proc/sys/net").join(setting), value) {
+        match set(setting, value) {
             // A kernel without IPv6.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => result?,
         }
     }
     Ok(())
+}
+
+/// Gives connections room for a window, and no more. What their route says bounds a window only until the kernel has seen how
+/// much memory segments take (`tcp_measure_rcv_mss`), and room grows where what has come is read in time
+/// (`tcp_rcv_space_adjust`). This is about the namespace of the thread that calls it.
+///
+/// Before Linux 6.6 a window was half of the room, so that it is smaller there.
+pub(crate) fn bound_windows(window: Bytes) -> Result<(), SpaceError> {
+    let room = window.get() * SEGMENT_MEMORY_BYTES / SEGMENT_BYTES;
+    let all = [
+        ("ipv4/tcp_rmem", format!("4096 {room} {room}")),
+        ("ipv4/tcp_moderate_rcvbuf", "0".to_owned()),
+    ];
+    let failed = |source| SpaceError::Step { step: "to bound its windows", source };
+    all.into_iter().try_for_each(|(setting, value)| set(setting, &value).map_err(failed))
+}
+
+/// Sets a setting of the namespace that the thread is in.
+fn set(setting: &str, value: &str) -> io::Result<()> {
+    std::fs::write(Path::new("/proc/sys/net").join(setting), value)
 }
 
 /// `ifinfomsg`: family, kind, index, flags and which of them are meant.

@@ -17,8 +17,8 @@ use std::thread;
 use meikyo_units::Bytes;
 
 use crate::links::{
-    End, LOOPBACK_INDEX, Shape, Space, SpaceError, await_state, new_address, new_cable, new_space,
-    reshaping, set_link, shaping,
+    End, LOOPBACK_INDEX, Shape, Space, SpaceError, await_state, bound_windows, new_address,
+    new_cable, new_space, reshaping, set_link, shaping,
 };
 use crate::netlink::{Message, Netlink, NetlinkError, RTM_GETLINK, attributes};
 use crate::steering::{Steered, ingress, known_neighbour, single_frames, steer, windowed_route};
@@ -271,8 +271,11 @@ fn device(plan: &SwitchedPlan, cable: usize, end: usize) -> (u32, String) {
 
 fn set_up(plan: &SwitchedPlan) -> Result<Switched, SwitchedError> {
     let mut spaces = Vec::with_capacity(plan.hosts + plan.switches);
-    for _ in 0..plan.hosts + plan.switches {
+    for at in 0..plan.hosts + plan.switches {
         spaces.push(new_space()?);
+        if at < plan.hosts {
+            bound_windows(plan.window)?;
+        }
     }
     let mut devices = Vec::with_capacity(plan.cables.len());
     for cable in 0..plan.cables.len() {

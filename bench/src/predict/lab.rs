@@ -74,8 +74,10 @@ const REACH_MEDIAN: f64 = 0.10;
 const REACH_LONG: f64 = 0.20;
 const REACH_SHORT: f64 = 0.30;
 const REACH_CARRIED: f64 = 0.02;
-/// Times that are further apart than this are to be in the right order.
+/// Times that are further apart than this are to be in the right order, unless so many standard errors of their difference are
+/// more: two means of a dozen runs that chance decides differ by a tenth now and then where nothing tells the topologies apart.
 const APART: f64 = 1.10;
+const BY_CHANCE: f64 = 2.0;
 
 /// What tables call HPL, whose messages have no size of their own.
 const HPL: &str = "HPL";
@@ -123,6 +125,8 @@ struct Row {
     runs: usize,
     measured_min: f64,
     measured_max: f64,
+    /// The standard error of that mean; 0 for a single run.
+    measured_error: f64,
     /// The same of predictions with several seeds.
     seeds: usize,
     predicted_min: f64,
@@ -143,7 +147,8 @@ struct Summary {
     error_max_256_kb: f64,
     error_max_1_mb: f64,
     carried_error_max: f64,
-    /// Of pairs of topologies that a pattern's times differ on by more than a tenth, all and those in the wrong order.
+    /// Of pairs of topologies that a pattern's times differ on by more than a tenth, and by more than chance, all and those in the
+    /// wrong order.
     pairs: usize,
     pairs_wrong: usize,
     reached: bool,
@@ -514,6 +519,7 @@ fn row(
         runs: measured.len(),
         measured_min,
         measured_max,
+        measured_error: measured.standard_error(),
         seeds: times.len(),
         predicted_min,
         predicted_max,
@@ -567,9 +573,12 @@ fn order(rows: &[&Row]) -> (usize, usize) {
     let (mut pairs, mut wrong) = (0, 0);
     for one in rows {
         let same = |other: &&&Row| other.of.program == one.of.program && other.bytes == one.bytes;
-        for other in
-            rows.iter().filter(same).filter(|other| other.of.measured > one.of.measured * APART)
-        {
+        let apart = |other: &&&Row| {
+            let chance = BY_CHANCE * one.measured_error.hypot(other.measured_error);
+            let [less, more] = [one.of.measured, other.of.measured];
+            more > less * APART && more > less + chance
+        };
+        for other in rows.iter().filter(same).filter(apart) {
             pairs += 1;
             wrong += usize::from(other.of.predicted <= one.of.predicted);
         }
@@ -680,6 +689,7 @@ mod tests {
             runs: 1,
             measured_min: measured,
             measured_max: measured,
+            measured_error: 0.0,
             seeds: 1,
             predicted_min: predicted,
             predicted_max: predicted,
@@ -693,6 +703,14 @@ mod tests {
         let rows = [row("one", 1.0, 1.0), row("two", 1.05, 0.9), row("three", 2.0, 1.0)];
         // The first two are too near to each other; the third is after both, and predicted so for the second only.
         assert_eq!(order(&rows.iter().collect::<Vec<_>>()), (2, 1));
+        // Chance of 0.4 and 0.3 s leaves a second between the first and the third, and not more.
+        let by_chance = |seconds: f64| {
+            let [first, _, third] = rows.each_ref();
+            let other = Row { measured_error: 0.3, ..third.clone() };
+            order(&[&Row { measured_error: seconds, ..first.clone() }, &other])
+        };
+        assert_eq!(by_chance(0.39), (1, 1));
+        assert_eq!(by_chance(0.41), (0, 0));
         let sum = summary(METHODS[1], &rows);
         assert!((sum.error_max_1_mb - 0.5).abs() < 1e-9 && !sum.reached, "{sum:?}");
         let right = [row("one", 1.0, 1.05), row("three", 2.0, 1.9)];

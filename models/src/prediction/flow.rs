@@ -1,7 +1,7 @@
 //! The flow method: messages as streams that share lanes max-min fairly, from event to event.
 //!
 //! A message up to the eager limit goes at once, and its sender goes on; a larger one announces itself,
-//! waits until its receiver asks for it (rendezvous), and its sender until it is gone. Between two actors
+//! waits until its receiver asks for it (rendezvous), and its sender until no stream has more left than a window. Between two actors
 //! everything comes in order (module `connections`), announcements and requests behind data too. Whenever streams
 //! begin or end, all rates are worked out anew.
 //!
@@ -140,7 +140,7 @@ struct Word {
     event: Event,
 }
 
-/// Who hears of the end of a set of streams.
+/// Who hears of a set of streams that is handed over, and of its end.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
     Move {

@@ -356,7 +356,8 @@ fn declare_network(
     let window = parameters.size(
         "window",
         Bytes::new(65_536),
-        "What a connection has under way at most: how much of a queue each stream can fill.",
+        "What a connection has under way at most: how much of a queue each stream can fill, and what need not be there when its \
+         sender goes on.",
     );
     let buffer = parameters.size(
         "port_buffer",

@@ -12,9 +12,6 @@ use crate::completions::count_f64;
 
 /// Data in a full frame: what TCP with time stamps puts into an Ethernet frame.
 pub(super) const PAYLOAD: u16 = 1448;
-/// So many full frames of a connection wait at the card of their host, where cables let them wait; the others wait with the
-/// connection (TCP small queues, since Linux 3.6).
-pub(super) const AT_CARD: u16 = 2;
 
 /// What of the rates of cables and hosts a program sees.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -25,8 +25,9 @@ pub struct Congestion {
     pub pause: bool,
     /// The share of its rate that a lane carries then.
     pub full_share: f64,
-    /// What each stream has in the queue of the lane that limits it: its window. What else goes by that lane waits
-    /// behind it, messages that are no streams too.
+    /// What each stream has in the queue of the lane that limits it: its window. At the card of its own host a part of that
+    /// waits (module `small_queues`). What else goes by that lane waits behind it, messages that are no streams too. Its sender
+    /// goes on when no more is left than that.
     pub window: Bytes,
 }
 

@@ -12,13 +12,11 @@ use meikyo_units::{Bytes, Nanos};
 use super::FlowOptions;
 use crate::completions::count_f64;
 use crate::prediction::course::Course;
-use crate::prediction::network::{AT_CARD, LanePlace, Network, PAYLOAD};
+use crate::prediction::network::{LanePlace, Network};
 use crate::prediction::program::Stream;
 use crate::prediction::routes::Routes;
 use crate::prediction::sharing::{Congestion, Sharing, least};
-
-/// What of a connection waits at the card of its host.
-const AT_CARD_BYTES: f64 = (AT_CARD * PAYLOAD) as f64;
+use crate::prediction::small_queues::bytes_at_card;
 
 /// A stream under way, or a gap.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +28,8 @@ struct Active {
     back: Option<usize>,
     /// What of it the courses of its lanes do not have yet.
     untold: u64,
+    /// Whether its sender waits until it is handed over.
+    held: bool,
 }
 
 /// How far a set of streams has come.
@@ -60,7 +60,7 @@ pub(super) struct Streams<'a> {
     congests: Vec<bool>,
     /// Sets that are not begun.
     prepared: Vec<Option<Vec<Stream>>>,
-    /// For each set the streams that are under way, and those of them that are not handed over.
+    /// For each set the streams that are under way, and those of them that its sender waits for.
     open: Vec<usize>,
     held: Vec<usize>,
     active: Vec<Active>,
@@ -77,13 +77,14 @@ pub(super) struct Streams<'a> {
     /// For each lane what it carries over time, if that is asked for.
     courses: Option<Vec<Course>>,
     sharing: Sharing,
-    /// What of a window waits for each lane takes there, and as many windows as its queue has room for.
-    window_s: Vec<f64>,
+    /// How long as many windows as the queue of each lane has room for take on it; a card has room for all.
     windows_s: Vec<f64>,
     /// How long what goes by each lane waits there behind the windows of streams, and the lanes where it does.
     queued_s: Vec<f64>,
     queued: Vec<usize>,
-    /// Streams that end at the same instant.
+    /// Whether that is still so. It is worked out when it is asked for.
+    queues_hold: bool,
+    /// Streams that end or are handed over at the same instant.
     ending: Vec<usize>,
     /// The instant for which `bytes_left` holds, and the one from which `left_s` counts.
     as_of: u64,
@@ -102,11 +103,10 @@ impl<'a> Streams<'a> {
         let congests: Vec<bool> = lanes.iter().map(|lane| congests(lane.place)).collect();
         let whole: Vec<f64> = lanes.iter().map(|lane| lane.bytes_per_s).collect();
         let window = count_f64(congestion.window.get());
-        let window_s = |(capacity, congests): (&f64, &bool)| {
-            let waits = if *congests { window } else { window.min(AT_CARD_BYTES) };
-            waits / capacity
-        };
         let windows = window * count_f64(wide(congestion.streams_max));
+        let windows_s = |(capacity, congests): (&f64, &bool)| {
+            if *congests { windows / capacity } else { f64::INFINITY }
+        };
         Self {
             routes: Routes::new(network),
             congestion,
@@ -123,11 +123,11 @@ impl<'a> Streams<'a> {
             carried: vec![Bytes::default(); lanes.len()],
             courses: courses.then(|| vec![Course::default(); lanes.len()]),
             sharing: Sharing::new(congests.clone(), congestion),
-            window_s: whole.iter().zip(&congests).map(window_s).collect(),
+            windows_s: whole.iter().zip(&congests).map(windows_s).collect(),
             congests,
-            windows_s: whole.iter().map(|capacity| windows / capacity).collect(),
             queued_s: vec![0.0; lanes.len()],
             queued: Vec::new(),
+            queues_hold: false,
             capacities: Capacities {
                 left: whole.clone(),
                 whole,
@@ -151,8 +151,8 @@ impl<'a> Streams<'a> {
         self.prepared.len() - 1
     }
 
-    /// Begins a set; gives how far it is at once. If its sender waits until it is handed over (`waits`), that is told, and
-    /// where it is not, that comes with the end.
+    /// Begins a set; gives how far it is at once. If its sender waits, it is handed over as soon as no stream has more left
+    /// than its window; otherwise it is whole at its end, and nothing before.
     pub(super) fn begin(&mut self, set: usize, waits: bool, now: u64) -> Option<Reached> {
         let window = self.congestion.window.get();
         let streams = self.prepared[set].take().expect("a set begins once");
@@ -170,8 +170,7 @@ impl<'a> Streams<'a> {
             }
             self.under_way[forth] += 1;
             let own = self.gap();
-            self.active[own] = Active { set, forth, back, untold: stream.bytes.get() };
-            // Within a host no window takes what its receiver has not.
+            // Within a host there is no window: a sender waits for its receiver.
             let last = if waits && stream.from != stream.to { window } else { 0 };
             let first = stream.bytes.get().saturating_sub(last);
             if last > 0 && first > 0 {
@@ -181,14 +180,16 @@ impl<'a> Streams<'a> {
                 self.bytes_left[own] = count_f64(stream.bytes.get());
                 self.last_bytes[own] = 0.0;
             }
-            self.held[set] += usize::from(first > 0);
+            let held = waits && first > 0;
+            self.held[set] += usize::from(held);
+            self.active[own] = Active { set, forth, back, untold: stream.bytes.get(), held };
             self.sharing.add(own, self.routes.way(forth));
             self.open[set] += 1;
             self.begun = true;
         }
         match (self.open[set], self.held[set]) {
             (0, _) => Some(Reached::Whole),
-            (_, 0) => Some(Reached::HandedOver),
+            (_, 0) if waits => Some(Reached::HandedOver),
             _ => None,
         }
     }
@@ -201,7 +202,7 @@ impl<'a> Streams<'a> {
                 return gap;
             }
         }
-        self.active.push(Active { set: 0, forth: 0, back: None, untold: 0 });
+        self.active.push(Active { set: 0, forth: 0, back: None, untold: 0, held: false });
         self.bytes_left.push(f64::INFINITY);
         self.left_s.push(f64::INFINITY);
         self.last_bytes.push(0.0);
@@ -218,7 +219,8 @@ impl<'a> Streams<'a> {
         (under_way > 0).then(|| end_of(self.solved_at, least(&self.left_s)))
     }
 
-    /// Ends the streams whose end is `now`, and hands over those of which a window is left; gives the sets that come further.
+    /// Ends the streams whose end is `now`, and hands over those of which a window is left; gives the sets of which that
+    /// is true of all streams, those that are handed over first.
     pub(super) fn ended(&mut self, now: u64) -> Vec<(usize, Reached)> {
         self.advance(now);
         // A little more than may have ended, since ends are rounded.
@@ -232,19 +234,21 @@ impl<'a> Streams<'a> {
         let mut reached = Vec::new();
         ending.retain(|&own| {
             let last = std::mem::take(&mut self.last_bytes[own]);
-            if last <= 0.0 {
-                return true;
+            let Active { set, held, .. } = &mut self.active[own];
+            if std::mem::take(held) {
+                self.held[*set] -= 1;
+                if self.held[*set] == 0 {
+                    reached.push((*set, Reached::HandedOver));
+                }
             }
-            self.bytes_left[own] = last;
-            self.left_s[own] += last / self.sharing.rates()[own];
-            let set = self.active[own].set;
-            self.held[set] -= 1;
-            if self.held[set] == 0 {
-                reached.push((set, Reached::HandedOver));
+            if last > 0.0 {
+                self.bytes_left[own] = last;
+                self.left_s[own] += last / self.sharing.rates()[own];
             }
-            false
+            last <= 0.0
         });
         self.sharing.remove(&ending);
+        self.queues_hold = false;
         for own in ending.drain(..) {
             if let Some(courses) = &mut self.courses {
                 let way = self.routes.way(self.active[own].forth);
@@ -278,7 +282,7 @@ impl<'a> Streams<'a> {
         self.capacities.restore();
         self.take_acknowledgements();
         self.sharing.solve(&self.capacities.left);
-        self.queue();
+        self.queues_hold = false;
         let rates = self.sharing.rates();
         for ((left_s, bytes), rate) in self.left_s.iter_mut().zip(&self.bytes_left).zip(rates) {
             *left_s = bytes / rate;
@@ -290,22 +294,20 @@ impl<'a> Streams<'a> {
     }
 
     /// Puts the window of each stream, or what is left of it, into the queue of the lane that limits it. Most of what a host's
-    /// own card cannot send stays with its connection ([`AT_CARD`]).
+    /// own card cannot send stays with its connection ([`bytes_at_card`]).
     fn queue(&mut self) {
-        let window = count_f64(self.congestion.window.get());
-        if window <= 0.0 {
-            return;
-        }
         for lane in self.queued.drain(..) {
             self.queued_s[lane] = 0.0;
         }
-        let at_card = window.min(AT_CARD_BYTES);
-        for &own in self.sharing.order() {
+        let window = count_f64(self.congestion.window.get());
+        let rates = self.sharing.rates();
+        // One that has just begun has no rate, and nothing on its way.
+        for &own in self.sharing.order().iter().filter(|own| rates[**own] > 0.0) {
             let lane = self.sharing.limit(own);
             let left = self.bytes_left[own] + self.last_bytes[own];
-            let most = if self.congests[lane] { window } else { at_card };
-            let span_s =
-                if left < most { left / self.capacities.whole[lane] } else { self.window_s[lane] };
+            let most =
+                if self.congests[lane] { window } else { bytes_at_card(rates[own]).min(window) };
+            let span_s = left.min(most) / self.capacities.whole[lane];
             self.queued_s[lane] = (self.queued_s[lane] + span_s).min(self.windows_s[lane]);
             self.queued.push(lane);
         }
@@ -316,6 +318,9 @@ impl<'a> Streams<'a> {
     pub(super) fn queued(&mut self, set: usize, back: bool) -> Nanos {
         if self.congestion.window == Bytes::default() || self.sharing.order().is_empty() {
             return Nanos::ZERO;
+        }
+        if !std::mem::replace(&mut self.queues_hold, true) {
+            self.queue();
         }
         let mut longest_s = 0.0_f64;
         let streams = self.prepared[set].iter().flatten();
@@ -350,6 +355,7 @@ impl<'a> Streams<'a> {
         if now <= self.as_of {
             return;
         }
+        self.queues_hold = false;
         let span_s = Nanos::new(now - self.as_of).as_secs_f64();
         for (left, rate) in self.bytes_left.iter_mut().zip(self.sharing.rates()) {
             let after = *left - rate * span_s;

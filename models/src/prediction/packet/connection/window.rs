@@ -3,8 +3,8 @@
 use meikyo_undo::{Cell, Log, fields};
 use meikyo_units::Nanos;
 
-use crate::prediction::network::{AT_CARD, PAYLOAD};
 use crate::prediction::packet::tcp::{Control, Tcp};
+use crate::prediction::small_queues::{self, PACES, segments_at_card};
 
 /// Below this, a window is not made smaller by a loss (RFC 5681).
 const LEAST: f64 = 2.0;
@@ -12,10 +12,6 @@ const LEAST: f64 = 2.0;
 /// (RFC 9438, sections 4.6 and 5.1).
 const CUBIC_LEFT: f64 = 0.7;
 const CUBIC_STEEP: f64 = 0.4;
-
-/// Linux's shift by ten for a millisecond, and the data of a full segment as a share of the memory that it takes.
-const MILLISECOND_S: f64 = 1.0 / 1024.0;
-const IN_MEMORY: f64 = PAYLOAD as f64 / 2304.0;
 
 /// A window of congestion.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,18 +63,16 @@ impl Window {
         self.segments.get() < self.threshold.get()
     }
 
-    /// How many segments wait at the card at most: what goes within a millisecond at the rate that the window allows,
-    /// and two at least (`tcp_small_queue_check`, `tcp_update_pacing_rate`). So many, too, before a round trip was measured: a
-    /// program's connections were used before, when others used the cables, too.
+    /// How many segments wait at the card at most. Before a round trip was measured, the least: a program's connections were
+    /// used before, and the round trip that they had measured is taken to be long beside what the window takes.
     pub(super) fn at_card_max(&self, round_trip: Nanos) -> f64 {
-        let least = f64::from(AT_CARD);
         if round_trip == Nanos::ZERO {
-            return least;
+            return small_queues::LEAST;
         }
         let segments = self.segments.get();
-        let pace = if segments < self.threshold.get() / 2.0 { 2.0 } else { 1.2 };
-        let windows = MILLISECOND_S / round_trip.as_secs_f64();
-        (pace * segments * windows * IN_MEMORY).max(least)
+        let [opening, open] = PACES;
+        let pace = if segments < self.threshold.get() / 2.0 { opening } else { open };
+        segments_at_card(pace * segments / round_trip.as_secs_f64())
     }
 
     /// So many segments were acknowledged at once, while the window was what kept back more.
