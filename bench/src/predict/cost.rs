@@ -1,9 +1,11 @@
-//! What a frame on a cable costs, beside an event of PHOLD on the same kernel in the same run, and what a
-//! second thread saves.
+//! What a frame on a cable costs, beside an event of PHOLD on the same kernel in the same run, what a
+//! second thread saves, and what an exchange takes by flows, by packets and by SMPI ([`smpi`]).
 //!
 //! Every run is checked: each host must have got what all others sent it, a shift of long messages around all
 //! hosts must take what its frames take one after the other, and two threads must come to the same result as
 //! one.
+
+mod smpi;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,10 +14,11 @@ use meikyo_console::output::{self, TextTable, real};
 use meikyo_console::side_by_side;
 use meikyo_fabric::{PlanOptions, SwitchModel, Topology, Wiring, cable_uniform, plan};
 use meikyo_models::phold::Phold;
+use meikyo_models::prediction::flow::{self, FlowOptions};
 use meikyo_models::prediction::packet::{self, Control, PacketOptions, PacketRun, Stack, Tcp};
 use meikyo_models::prediction::{
-    Deal, LanePlace, LookAgain, Messaging, Network, Placement, RankProgram, Rates, Script, Steps,
-    variant,
+    Congestion, Deal, LanePlace, LookAgain, Messaging, Network, Placement, RankProgram, Rates,
+    Script, Steps, variant,
 };
 use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
@@ -25,6 +28,7 @@ use super::now;
 use crate::placement::own_usage;
 use crate::progress;
 use crate::statistics::Observations;
+use smpi::Smpi;
 
 /// PHOLD with 1,024 LPs and 8 events each, of which a tenth go to any LP, for so many of its seconds.
 const PHOLD: Phold = Phold {
@@ -106,11 +110,44 @@ pub(super) struct Round {
     pub(super) round_trips_ns: Option<[f64; 2]>,
 }
 
+/// An all-to-all exchange of all hosts, pairwise, by three simulators in turn.
+#[derive(Debug, Serialize)]
+pub(super) struct Exchange {
+    pub(super) flow: Simulated,
+    pub(super) packet: Simulated,
+    /// Nothing where `SimGrid` is not installed.
+    pub(super) smpi: Option<Simulated>,
+}
+
+/// What a simulator took, round by round, and what it says that the exchange takes.
+#[derive(Debug, Serialize)]
+pub(super) struct Simulated {
+    pub(super) rounds: Vec<f64>,
+    pub(super) seconds: f64,
+    /// What `seconds`, their median, may be.
+    pub(super) seconds_max: Option<f64>,
+    pub(super) predicted_s: f64,
+}
+
+impl Simulated {
+    fn new(runs: &[(Nanos, f64)], seconds_max: Option<f64>) -> Self {
+        let rounds: Vec<f64> = runs.iter().map(|(_, seconds)| *seconds).collect();
+        let seconds = Observations::new(rounds.clone()).median().expect("there are rounds");
+        let predicted_s = runs[0].0.as_secs_f64();
+        Self { rounds, seconds, seconds_max, predicted_s }
+    }
+
+    fn reached(&self) -> bool {
+        self.seconds_max.is_none_or(|most| self.seconds <= most)
+    }
+}
+
 /// All that is measured here.
 #[derive(Debug, Serialize)]
 pub(super) struct Costs {
     #[serde(rename = "costs")]
     pub(super) rows: Vec<Cost>,
+    pub(super) exchange: Exchange,
     pub(super) threads: Threads,
 }
 
@@ -133,7 +170,43 @@ pub(super) fn costs(wiring: &Wiring) -> Result<Costs, Failure> {
         (Traffic::Shift, false),
     ];
     let rows = kinds.into_iter().map(|kind| cost(&network, kind, phold_event_ns));
-    Ok(Costs { rows: rows.collect::<Result<_, _>>()?, threads: threads()? })
+    let rows = rows.collect::<Result<_, _>>()?;
+    Ok(Costs { rows, exchange: exchange(&network)?, threads: threads()? })
+}
+
+/// The pairwise exchange without TCP, several times by each simulator.
+fn exchange(network: &Network) -> Result<Exchange, Failure> {
+    let hosts = network.hosts();
+    let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1)?;
+    let program = program(hosts, Traffic::Pairwise)?;
+    let packets = options(false);
+    let messaging = packets.messaging;
+    let streams_max = usize::try_from(packets.port_buffer.get() / BYTES)?;
+    let window = Bytes::new(BYTES);
+    let congestion = Congestion { streams_max, pause: true, full_share: 1.0, window };
+    let flows = FlowOptions { messaging, congestion, patience: 0, courses: false };
+    let rate = real(BitsPerSecond::GIGABIT.get()) / 8.0;
+    let smpi = Smpi::prepare(network, rate, HOP_DELAY, BYTES)?;
+    let [mut flow, mut packet, mut by_smpi] = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        progress("an exchange by flows, by packets and by SMPI");
+        let start = now();
+        let run = flow::run(network, program.actors(&placement), flows)?;
+        flow.push((run.time, start.elapsed().as_secs_f64()));
+        let start = now();
+        let run = packet::run(network, &program, &placement, packets)?;
+        packet.push((run.time, start.elapsed().as_secs_f64()));
+        verify(network, (Traffic::Pairwise, false), &run)?;
+        if let Some(smpi) = &smpi {
+            let run = smpi.run()?;
+            by_smpi.push((run.time, run.seconds));
+        }
+    }
+    Ok(Exchange {
+        flow: Simulated::new(&flow, Some(0.5)),
+        packet: Simulated::new(&packet, Some(1.0)),
+        smpi: smpi.map(|_| Simulated::new(&by_smpi, None)),
+    })
 }
 
 fn rates() -> Rates {
@@ -339,6 +412,8 @@ impl Costs {
     pub(super) fn reached(&self) -> bool {
         self.rows.iter().all(|row| row.ratio <= row.ratio_max)
             && self.threads.speedup >= self.threads.speedup_min
+            && self.exchange.flow.reached()
+            && self.exchange.packet.reached()
     }
 }
 
@@ -389,8 +464,38 @@ pub(super) fn text(costs: &Costs) -> String {
             after,
         ]);
     }
+    let exchange = exchange_table(&costs.exchange);
     format!(
-        "{table}\n{}, {} hosts, all-to-all at once, {} hops: median {:.2} x on two threads ({:.1} x aimed at)\n{rounds}",
+        "{table}\n{exchange}\n{}, {} hosts, all-to-all at once, {} hops: median {:.2} x on two threads ({:.1} x aimed at)\n{rounds}",
         threads.topology, threads.hosts, threads.hops, threads.speedup, threads.speedup_min,
     )
+}
+
+fn exchange_table(exchange: &Exchange) -> TextTable {
+    let mut table = TextTable::new(&[
+        "all-to-all, 64 KiB, pairwise",
+        "seconds, median",
+        "at most",
+        "all rounds",
+        "predicted, s",
+    ]);
+    let Exchange { flow, packet, smpi } = exchange;
+    for (name, simulated) in
+        [("flow", Some(flow)), ("packet", Some(packet)), ("SMPI", smpi.as_ref())]
+    {
+        let Some(Simulated { rounds, seconds, seconds_max, predicted_s }) = simulated else {
+            let lacking = [name, "not installed (`apt-get install libsimgrid-dev`)", "", "", ""];
+            table.row(lacking.map(str::to_owned));
+            continue;
+        };
+        let rounds: Vec<String> = rounds.iter().map(|seconds| format!("{seconds:.2}")).collect();
+        table.row([
+            name.to_owned(),
+            format!("{seconds:.2}"),
+            seconds_max.map_or_else(String::new, |most| format!("{most:.1}")),
+            rounds.join(", "),
+            format!("{predicted_s:.4}"),
+        ]);
+    }
+    table
 }
