@@ -79,8 +79,8 @@ pub(crate) struct Steered {
 /// Hands frames that come in by a port to the queue of another one (`u32` and `mirred`).
 ///
 /// What is handed on is a copy, and the frame itself is dropped: the kernel counts a frame among those that its sender has waiting
-/// at its own card (TCP small queues) as long as that very frame exists, in the queues of the switches, too, where a host of
-/// its own would not know of it.
+/// at its own card (TCP small queues) as long as that very frame exists, even in the queue of a switch. The card of a machine counts
+/// it until it is sent.
 pub(crate) fn steer(steered: &Steered) -> Message {
     let Steered { addresses: [sender, receiver], from, to } = *steered;
     // The first priority, and which protocol.
