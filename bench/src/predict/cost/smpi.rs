@@ -14,7 +14,6 @@ const PROGRAM: &str = include_str!("exchange.c");
 const COMPILER: &str = "smpicc";
 const LAUNCHER: &str = "smpirun";
 
-/// One run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     /// What the exchange takes, as SMPI says.
@@ -57,7 +56,7 @@ impl Smpi {
         Ok(Some(Self { directory, hosts: network.hosts(), bytes }))
     }
 
-    /// Runs it.
+    /// Has SMPI simulate the exchange once; an error where it ends without saying what that took.
     pub(super) fn run(&self) -> Result<Run, Failure> {
         let ranks = self.hosts.to_string();
         let mut launcher = Command::new(LAUNCHER);
