@@ -26,6 +26,9 @@ it("are those with the greatest sums of the time, all their series together", ()
   expect(busiestDevices(bins, model, 10e6, 20e6, 9)).toEqual(["n1", "n3", "n10"]);
   // Lines come in groups: the busiest two, then the next two.
   expect(busiestDevices(bins, model, 10e6, 20e6, 4, 2)).toEqual(["n3", "n10", "n1"]);
+  // What stands there already stays first, and others fill its group.
+  expect(busiestDevices(bins, model, 10e6, 20e6, 4, 2, ["n1"])).toEqual(["n1", "n10", "n3"]);
+  expect(busiestDevices(bins, model, 10e6, 20e6, 1, 2, ["n1"])).toEqual(["n1"]);
   expect(rankedDevices(bins, model, 10e6, 20e6)).toEqual([
     { device: "n10", mean: 6, peak: 6 },
     { device: "n3", mean: 10, peak: 10 },

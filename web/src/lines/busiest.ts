@@ -37,7 +37,7 @@ export function rankedDevices(bins: Bins, { rows }: RowModel, fromUs: number, to
 
 /**
  * The devices of the rows with the greatest sums between two times, at most `most` of them: the greatest `together` in
- * natural order, behind them the next ones, and so on.
+ * natural order, behind them the next ones, and so on. Those that are `kept` stand first, as they stood.
  */
 export function busiestDevices(
   bins: Bins,
@@ -46,11 +46,15 @@ export function busiestDevices(
   toUs: number,
   most: number,
   together = most,
+  kept: readonly string[] = [],
 ): readonly string[] {
   const ranked = rankedDevices(bins, model, fromUs, toUs)
-    .slice(0, most)
-    .map(({ device }) => device);
-  return Array.from({ length: Math.ceil(ranked.length / together) }, (_, at) =>
-    ranked.slice(at * together, (at + 1) * together).sort(naturally),
-  ).flat();
+    .map(({ device }) => device)
+    .filter((device) => !kept.includes(device))
+    .slice(0, Math.max(0, most - kept.length));
+  const names = [...kept];
+  while (ranked.length > 0) {
+    names.push(...ranked.splice(0, together - (names.length % together)).sort(naturally));
+  }
+  return names;
 }

@@ -384,26 +384,28 @@ function Chart({ quantity: { table, column }, names: given, named = false, bound
 
 /**
  * The busiest devices of the shown time. They stay the same as long as the window, the quantity and the rows do, so that
- * no line loses its history; `again` chooses anew.
+ * no line loses its history; where room for more comes, others stand behind them. `again` chooses anew.
  */
 function useBusiest(watch: Watch, bounds: () => Bounds, most: number): { names: readonly string[]; again: () => void } {
   const [names, setNames] = useState<readonly string[]>([]);
   const chosen = useRef("");
   const { recording: id, table, column, model } = watch.request;
   const { window: window_, find } = view.value;
-  const key = [id, table, column, find, model.rows.length, most, JSON.stringify(window_)].join(" ");
-  const choose = (): void => {
+  const key = [id, table, column, find, model.rows.length, JSON.stringify(window_)].join(" ");
+  const choose = (kept: readonly string[]): void => {
     const { fromUs, toUs } = bounds();
-    const next = busiestDevices(watch.bins, model, fromUs, toUs, most, LINES_MAX);
+    const next = busiestDevices(watch.bins, model, fromUs, toUs, most, LINES_MAX, kept);
     chosen.current = next.length > 0 ? key : "";
     setNames((before) => (before.join() === next.join() ? before : next));
   };
   useEffect(
     () =>
       watch.filled.subscribe((filled) => {
-        if (filled && chosen.current !== key) choose();
+        if (!filled) return;
+        if (chosen.current !== key) choose([]);
+        else if (names.length < most) choose(names);
       }),
-    [watch, key],
+    [watch, key, most, names],
   );
-  return { names, again: choose };
+  return { names, again: () => choose([]) };
 }
