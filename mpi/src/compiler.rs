@@ -1,4 +1,4 @@
-//! The compiler of the MPI at hand, and libraries that it makes.
+//! The compiler of the MPI at hand, and what compilers make.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -68,23 +68,50 @@ pub(crate) fn found(program: &OsStr) -> Option<PathBuf> {
 ///
 /// # Errors
 /// If a source cannot be written, or the compiler is missing or refuses.
-#[expect(clippy::disallowed_methods, reason = "the compiler of the MPI at hand")]
 pub fn shared_library(
     compiler: &Path,
     sources: &[(&str, &str)],
     directory: &Path,
     name: &str,
 ) -> Result<PathBuf, BuildError> {
+    compiled(compiler, sources, directory, name, &["-shared", "-fPIC"], &["-lpthread", "-ldl"])
+}
+
+/// Has `compiler` make the program `name` as [`shared_library`] makes a library, with `libraries` as `-lz` is one.
+///
+/// # Errors
+/// If a source cannot be written, or the compiler is missing or refuses.
+pub fn program(
+    compiler: &Path,
+    sources: &[(&str, &str)],
+    directory: &Path,
+    name: &str,
+    libraries: &[&str],
+) -> Result<PathBuf, BuildError> {
+    compiled(compiler, sources, directory, name, &[], libraries)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the compiler at hand")]
+fn compiled(
+    compiler: &Path,
+    sources: &[(&str, &str)],
+    directory: &Path,
+    name: &str,
+    options: &[&str],
+    libraries: &[&str],
+) -> Result<PathBuf, BuildError> {
     for (name, text) in sources {
         let path = directory.join(name);
         std::fs::write(&path, text).map_err(|source| BuildError::Unwritten { path, source })?;
     }
-    let library = directory.join(name);
+    let built = directory.join(name);
     let output = Command::new(compiler)
-        .args(["-O2", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-o"])
-        .arg(&library)
+        .args(["-O2", "-std=gnu11", "-Wall"])
+        .args(options)
+        .arg("-o")
+        .arg(&built)
         .args(sources.first().map(|(name, _)| directory.join(name)))
-        .args(["-lpthread", "-ldl"])
+        .args(libraries)
         .output()
         .map_err(|source| BuildError::NotThere { compiler: compiler.to_owned(), source })?;
     if !output.status.success() {
@@ -92,5 +119,5 @@ pub fn shared_library(
         let (compiler, status) = (compiler.to_owned(), output.status);
         return Err(BuildError::Refused { compiler, status, said });
     }
-    Ok(library)
+    Ok(built)
 }

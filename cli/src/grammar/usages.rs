@@ -165,6 +165,7 @@ pub(crate) const USAGES: &[Usage] = &[
         &[
             "meikyo trace --out cg -- mpirun -n 8 ./cg",
             "meikyo trace --mpicc mpicc.openmpi -- mpirun -n 4 ./program",
+            "meikyo trace --from-otf2 scorep-run/traces.otf2 --out run",
         ],
     ),
     asks(

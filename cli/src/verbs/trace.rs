@@ -2,10 +2,11 @@
 //! replayed on other fabrics.
 
 pub(crate) mod files;
+mod otf2;
 mod recorder;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use clap::Args;
@@ -27,8 +28,17 @@ pub(crate) struct TraceArgs {
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
+    /// Turn what Score-P or another tool recorded in OTF2 into a trace instead: the file of the archive that
+    /// ends in `.otf2`
+    #[arg(long, value_name = "FILE", conflicts_with = "mpicc")]
+    from_otf2: Option<PathBuf>,
     /// The command that starts the ranks, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "from_otf2",
+        conflicts_with = "from_otf2",
+        value_name = "COMMAND"
+    )]
     command: Vec<OsString>,
 }
 
@@ -43,7 +53,7 @@ struct Summary {
     bytes_per_call: f64,
 }
 
-/// Runs the program with the recorder in it, and reads back what it wrote.
+/// Has a trace written, and reads it back.
 pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
     let list = args.out.join(files::LIST);
     if list.exists() {
@@ -53,13 +63,31 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
     std::fs::create_dir_all(&args.out)
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", args.out.display())))?;
     let directory = args.out.canonicalize()?;
+    if let Some(archive) = &args.from_otf2 {
+        let notes = otf2::import(archive, &directory)?;
+        notes.iter().for_each(|note| output::say(&format!("meikyo: {note}")));
+        let written = files::list_ranks(&directory)?;
+        tell(args, &directory, &written)?;
+        return Ok(Answer::Yes);
+    }
+    let (status, written) = recorded(args, &directory)?;
+    let code = code_of(status);
+    if code != 0 {
+        output::say(&format!("meikyo: the command ended with {code}: its trace may be cut off"));
+    }
+    tell(args, &directory, &written)?;
+    Ok(if code == 0 { Answer::Yes } else { Answer::Exit(code) })
+}
+
+/// Runs the program with the recorder in it; how it ended, and what its ranks wrote.
+fn recorded(args: &TraceArgs, directory: &Path) -> Result<(ExitStatus, Vec<PathBuf>), Failure> {
     let mpicc = args.mpicc.clone().unwrap_or_else(|| compiler::of_command(&args.command[0]));
     // Built anew for each trace: it takes a second, and the MPI at hand may be another one.
-    let built = tempfile::tempdir_in(&directory)?;
+    let built = tempfile::tempdir_in(directory)?;
     let library = recorder::build(&mpicc, built.path())?;
-    let status = started(args, &library, &directory)?;
+    let status = started(args, &library, directory)?;
     built.close()?;
-    let written = files::list_ranks(&directory)?;
+    let written = files::list_ranks(directory)?;
     if written.is_empty() {
         return Err(Failure::new("no rank wrote anything").hint(format!(
             "was the program linked with the MPI of `{}`, as a shared library? name another with --mpicc; \
@@ -68,11 +96,12 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
             directory.display(),
         )));
     }
-    let code = code_of(status);
-    if code != 0 {
-        output::say(&format!("meikyo: the command ended with {code}: its trace may be cut off"));
-    }
-    let trace = files::read(&directory)?;
+    Ok((status, written))
+}
+
+/// Reads back what was written, and says what it came to.
+fn tell(args: &TraceArgs, directory: &Path, written: &[PathBuf]) -> Result<(), Failure> {
+    let trace = files::read(directory)?;
     let bytes =
         written.iter().map(|file| Ok(file.metadata()?.len())).sum::<std::io::Result<u64>>()?;
     let calls = trace.calls();
@@ -97,16 +126,12 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
         );
         output::print(&text)?;
     }
-    Ok(if code == 0 { Answer::Yes } else { Answer::Exit(code) })
+    Ok(())
 }
 
 /// Runs the command to its end.
 #[expect(clippy::disallowed_methods, reason = "the program that is traced")]
-fn started(
-    args: &TraceArgs,
-    library: &std::path::Path,
-    directory: &std::path::Path,
-) -> Result<ExitStatus, Failure> {
+fn started(args: &TraceArgs, library: &Path, directory: &Path) -> Result<ExitStatus, Failure> {
     let [program, arguments @ ..] = args.command.as_slice() else {
         unreachable!("the command line asks for one");
     };

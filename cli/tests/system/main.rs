@@ -43,4 +43,5 @@ mod snmpd;
 mod terminal;
 mod top;
 mod trace;
+mod trace_otf2;
 mod troubles;

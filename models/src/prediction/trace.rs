@@ -8,6 +8,7 @@
 //! Nothing here opens a file.
 
 mod line;
+pub mod otf2;
 mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};

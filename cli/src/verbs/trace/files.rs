@@ -29,6 +29,13 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
+    if path.extension().is_some_and(|ending| ending == "otf2") {
+        let is = format!("`{}` is an archive of OTF2", path.display());
+        return Err(Failure::new(is).hint(format!(
+            "make a trace of it: meikyo trace --from-otf2 {} --out DIR",
+            path.display()
+        )));
+    }
     std::fs::read_to_string(path).map_err(|error| {
         Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(format!(
             "trace:DIR takes a directory of `meikyo trace` with its `{LIST}`, a list of the files of all \

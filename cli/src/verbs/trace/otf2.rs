@@ -1,0 +1,108 @@
+//! Archives of OTF2, read by a small program that is built with the library of that format.
+//!
+//! The library is no part of this program: who has no such archives needs none. In a process of its own it can end as it
+//! likes where an archive is damaged.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use meikyo_console::failure::Failure;
+use meikyo_models::prediction::trace::otf2::{Imported, Otf2Events};
+use meikyo_mpi::compiler;
+
+const READER: [(&str, &str); 1] = [("reader.c", include_str!("otf2/reader.c"))];
+
+/// Writes a file for each rank of the archive into a directory; gives what has to be said about it.
+pub(super) fn import(archive: &Path, directory: &Path) -> Result<Vec<String>, Failure> {
+    let cannot = |error| Failure::new(format!("cannot read `{}`: {error}", archive.display()));
+    if !File::open(archive).and_then(|file| file.metadata()).map_err(cannot)?.is_file() {
+        let not_one = format!("`{}` is no file", archive.display());
+        return Err(Failure::new(not_one).hint("name the file of the archive that ends in `.otf2`"));
+    }
+    let built = tempfile::tempdir_in(directory)?;
+    let reader = compiler::program(Path::new("cc"), &READER, built.path(), "reader", &["-lotf2"]);
+    let reader = reader.map_err(|error| {
+        Failure::new(error).hint(
+            "reading OTF2 needs its library and a compiler: apt-get install libotf2-trace-dev gcc",
+        )
+    })?;
+    let read = events(&reader, archive, built.path());
+    built.close()?;
+    let imported = read?;
+    for (rank, text) in imported.ranks.iter().enumerate() {
+        fs::write(directory.join(format!("rank-{rank}.txt")), text)?;
+    }
+    Ok(notes(&imported))
+}
+
+/// What the reader says of an archive.
+#[expect(clippy::disallowed_methods, reason = "the reader of the archive")]
+fn events(reader: &Path, archive: &Path, beside: &Path) -> Result<Imported, Failure> {
+    let said: PathBuf = beside.join("said");
+    let mut child = Command::new(reader)
+        .arg(archive)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(File::create(&said)?)
+        .spawn()?;
+    let lines = BufReader::new(child.stdout.take().expect("it is piped")).split(b'\n');
+    let mut events = Otf2Events::default();
+    let read = lines.into_iter().try_for_each(|line| {
+        events.line(&String::from_utf8_lossy(&line?))?;
+        Ok::<(), Failure>(())
+    });
+    // Where the lines were wrong, nobody reads on, and it ends when it writes.
+    let status = child.wait()?;
+    read?;
+    if !status.success() {
+        return Err(refused(archive, status, &said));
+    }
+    Ok(events.finish()?)
+}
+
+fn refused(archive: &Path, status: ExitStatus, said: &Path) -> Failure {
+    let messages = fs::read(said).unwrap_or_default();
+    let messages = String::from_utf8_lossy(&messages);
+    let last = messages.lines().rev().find(|line| !line.trim().is_empty());
+    let why = last.map_or_else(|| status.to_string(), str::to_owned);
+    Failure::new(format!("cannot read `{}`: {why}", archive.display()))
+        .hint("`otf2-print` says more of a damaged archive; record the program anew")
+}
+
+fn notes(imported: &Imported) -> Vec<String> {
+    let Imported { untold, assumed, unfinished, between_groups, apportioned, .. } = imported;
+    let mut notes = Vec::new();
+    let untold: Vec<String> =
+        untold.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+    if !untold.is_empty() {
+        notes.push(format!(
+            "the archive does not say what these calls sent, and they are left out: {}",
+            untold.join(", ")
+        ));
+    }
+    if *assumed > 0 {
+        notes.push(format!(
+            "the archive does not say what {assumed} receives received: in order, what was sent to their rank and \
+             received by nobody is assumed, and that each ended with the next call that waits"
+        ));
+    }
+    if *unfinished > 0 {
+        notes.push(format!(
+            "the archive does not say how {unfinished} requests ended, and they are left out"
+        ));
+    }
+    if *between_groups > 0 {
+        notes.push(format!(
+            "{between_groups} messages or operations between two groups are left out"
+        ));
+    }
+    if *apportioned > 0 {
+        notes.push(format!(
+            "{apportioned} calls of MPI_Alltoallv or MPI_Alltoallw: the archive has the sums of each rank only, and \
+             what goes between two is taken to be in proportion to them"
+        ));
+    }
+    notes
+}
