@@ -20,6 +20,7 @@ pub mod analysis;
 pub mod chord;
 mod completions;
 mod digest;
+pub mod ethernet;
 pub mod metadata_service;
 pub mod parameters;
 pub mod phold;

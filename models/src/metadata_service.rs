@@ -24,6 +24,7 @@
 //! answer; how many threads run the model is another matter.
 
 mod client;
+mod ethernet;
 mod network;
 mod parameters;
 mod plan;
@@ -40,11 +41,13 @@ use meikyo_sim::{Context, Lp, LpId, Model};
 use meikyo_undo::variants;
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
+use crate::ethernet::{EthernetSwitch, Wire};
 use crate::rpc::Message;
 use crate::simplenet::Switching;
 use crate::storage::Medium;
 
 pub use client::Client;
+pub use ethernet::Ethernet;
 pub use plan::Plan;
 pub use server::MetadataServer;
 pub use switch::{Relay, Side};
@@ -69,6 +72,8 @@ pub struct Metadata {
     pub server_rate: BitsPerSecond,
     /// Rate of the link between the switches.
     pub switch_rate: BitsPerSecond,
+    /// Cards and switches of Ethernet, in place of start-ups and rates of links and what queues in their switches.
+    pub ethernet: Option<Ethernet>,
     /// What messages queue for in the switches.
     pub switching: Switching,
     /// LPs that each switch is divided into; limited switches are never divided.
@@ -135,6 +140,16 @@ pub enum Event {
     Due(Packet),
     /// A client begins an operation.
     Next,
+    /// What a message says whose frames are under way.
+    Content(Packet),
+    /// Something happens to a network card, or to a switch of Ethernet.
+    Wire(Wire),
+}
+
+impl From<Wire> for Event {
+    fn from(wire: Wire) -> Self {
+        Self::Wire(wire)
+    }
 }
 
 /// An LP of the service.
@@ -144,8 +159,14 @@ pub enum Host {
     Client(Client),
     Server(MetadataServer),
     Switch(Relay),
+    Ethernet(Box<EthernetSwitch>),
 }
-variants!(Host { Client(Client), Server(MetadataServer), Switch(Relay) });
+variants!(Host {
+    Client(Client),
+    Server(MetadataServer),
+    Switch(Relay),
+    Ethernet(Box<EthernetSwitch>)
+});
 
 impl Lp for Host {
     type Message = Event;
@@ -161,13 +182,17 @@ impl Lp for Host {
             Self::Client(client) => client.handle(event, context),
             Self::Server(server) => server.handle(event, context),
             Self::Switch(switch) => switch.handle(event, context),
+            Self::Ethernet(switch) => {
+                let Event::Wire(wire) = event else { unreachable!("it knows of frames only") };
+                switch.handle(wire, context);
+            }
         }
     }
 
     fn waiting(&self) -> Option<String> {
         match self {
             Self::Client(client) => client.waiting(),
-            Self::Server(_) | Self::Switch(_) => None,
+            Self::Server(_) | Self::Switch(_) | Self::Ethernet(_) => None,
         }
     }
 }
@@ -189,6 +214,7 @@ impl Metadata {
             client_rate: mebibytes(125),
             server_rate: mebibytes(1250),
             switch_rate: mebibytes(1250),
+            ethernet: None,
             switching: Switching::Unlimited,
             switch_lps: NonZeroU32::new(8).expect("8 is not 0"),
             store: Medium::Delay(Nanos::from_micros(500)),
@@ -207,9 +233,15 @@ impl Metadata {
     /// The model, and what its LPs are.
     pub fn model(&self) -> (Model<Host>, Arc<Plan>) {
         let mut model = Model::new(self.seed);
-        let lps = Plan::switch_lps(self);
         let clients = model.group("clients", self.clients.get());
         let servers = model.group("servers", u32::from(self.servers.get()));
+        if let Some(ethernet) = &self.ethernet {
+            let switches = model.group("switches", ethernet.switches());
+            let plan = Arc::new(Plan::new(self, &mut model, clients, servers));
+            ethernet::fill(&plan, &mut model, [clients, servers, switches]);
+            return (model, plan);
+        }
+        let lps = Plan::switch_lps(self);
         let client_switch = model.group("client switch", lps);
         let server_switch = model.group("server switch", lps);
         let plan = Arc::new(Plan::new(self, &mut model, clients, servers));
@@ -229,18 +261,27 @@ impl Metadata {
         (model, plan)
     }
 
+    /// What an LP of each group and the group are called, and how many LPs it has.
+    fn groups(&self) -> Vec<([&'static str; 2], u32)> {
+        let mut groups = vec![
+            (["client", "clients"], self.clients.get()),
+            (["server", "servers"], u32::from(self.servers.get())),
+        ];
+        match &self.ethernet {
+            Some(ethernet) => groups.push((["switch", "switches"], ethernet.switches())),
+            None => {
+                let lps = Plan::switch_lps(self);
+                let switches = [["client switch"; 2], ["server switch"; 2]];
+                groups.extend(switches.map(|names| (names, lps)));
+            }
+        }
+        groups
+    }
+
     /// What an LP is called.
     pub fn lp_name(&self, lp: LpId) -> String {
-        let lps = Plan::switch_lps(self);
         let mut place = lp.get();
-        let servers = u32::from(self.servers.get());
-        let groups = [
-            ("client", self.clients.get()),
-            ("server", servers),
-            ("client switch", lps),
-            ("server switch", lps),
-        ];
-        for (name, count) in groups {
+        for ([name, _], count) in self.groups() {
             if place < count {
                 let only = count == 1 && name.ends_with("switch");
                 return if only { name.to_owned() } else { format!("{name} {place}") };
@@ -258,6 +299,6 @@ mod tests {
     #[test]
     fn messages_and_clients_are_small() {
         assert_eq!((size_of::<Packet>(), size_of::<Event>()), (64, 72));
-        assert_eq!((size_of::<Client>(), size_of::<Host>()), (192, 192));
+        assert_eq!((size_of::<Client>(), size_of::<Host>()), (200, 200));
     }
 }

@@ -58,6 +58,11 @@ pub enum Body<Q, R> {
 }
 
 impl Call {
+    /// The caller's number for it: no other one that is in flight has the same.
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+
     /// The message that carries `request` to the callee.
     pub fn request<Q, R>(self, request: Q) -> Message<Q, R> {
         Message { call: self, body: Body::Request(request) }

@@ -141,6 +141,22 @@ impl<T: State> State for Vec<T> {
     bytes_of_elements!();
 }
 
+impl<T: State> State for Box<T> {
+    const COPIED: bool = T::COPIED;
+
+    fn revert(&mut self, change: &mut Change<'_>) -> bool {
+        (**self).revert(change)
+    }
+
+    fn save(&self, into: &mut Vec<u8>) -> Result<(), WireError> {
+        (**self).save(into)
+    }
+
+    fn load(&mut self, from: &mut &[u8]) -> Result<(), WireError> {
+        (**self).load(from)
+    }
+}
+
 impl<T: State> State for Option<T> {
     const COPIED: bool = T::COPIED;
 

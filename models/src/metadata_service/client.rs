@@ -9,6 +9,8 @@ use meikyo_undo::{Cell, Forget, fields};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::digest::Digest;
+use crate::ethernet::Nic;
+use crate::metadata_service::ethernet;
 use crate::metadata_service::work::Work;
 use crate::metadata_service::{Action, Event, Load, Packet, Plan, RootList};
 use crate::rpc::{Body, Call, Calls};
@@ -23,6 +25,8 @@ pub struct Client {
     plan: Arc<Plan>,
     me: LpId,
     interface: Interface,
+    /// What it has in place of that on Ethernet.
+    nic: Option<Box<Nic<Packet>>>,
     calls: Calls<InFlight>,
     cache: Cache,
     work: Work,
@@ -30,7 +34,7 @@ pub struct Client {
     refused: Cell<u32>,
     turned_away: Cell<u32>,
 }
-fields!(Client { interface, calls, cache, work, done, refused, turned_away });
+fields!(Client { interface, nic, calls, cache, work, done, refused, turned_away });
 
 /// An operation that waits for an answer.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -47,6 +51,7 @@ impl Client {
             cache.insert(InodeNumber::ROOT, plan.root_servers.clone(), &mut Forget);
         }
         Self {
+            nic: plan.nic(me),
             plan: Arc::clone(plan),
             me,
             interface: Interface::default(),
@@ -84,8 +89,14 @@ impl Client {
         &self.interface
     }
 
+    /// Its network card on Ethernet.
+    pub(crate) fn nic(&self) -> Option<&Nic<Packet>> {
+        self.nic.as_deref()
+    }
+
     pub(crate) fn add_to(&self, digest: &mut Digest) {
         self.interface.add_to(digest);
+        self.nic.iter().for_each(|nic| nic.add_to(digest));
         self.work.add_to(digest);
         for count in [&self.done, &self.refused, &self.turned_away] {
             digest.word(u64::from(count.get()));
@@ -130,9 +141,18 @@ impl Client {
                 self.receive_response(call, &response, context.now(), context);
             }
             Event::Begins(_) | Event::Due(_) => {}
+            Event::Content(packet) => ethernet::expect(&mut self.nic, packet, context),
+            Event::Wire(wire) => {
+                let Some(Packet { call, body: Body::Reply(response) }) =
+                    ethernet::arrived(&mut self.nic, wire, context)
+                else {
+                    return;
+                };
+                self.receive_response(call, &response, context.now(), context);
+            }
             Event::Next => {
                 let Load::Open { interarrival, in_flight_max } = self.plan.metadata.load else {
-                    return;
+                    return self.begin(context.now(), context);
                 };
                 if self.calls.len() < in_flight_max as usize {
                     self.begin(context.now(), context);
@@ -149,6 +169,11 @@ impl Client {
 
     /// Begins the next operation at `at`, if there is one.
     fn begin(&mut self, at: SimTime, context: &mut impl Context<Event>) {
+        if self.nic.is_some() && at > context.now() {
+            // A card sends what it is given at once.
+            let wait = at.since(context.now());
+            return context.send(context.me(), wait, Event::Next);
+        }
         let next = self.work.next(&self.plan.metadata, self.me.get(), context);
         if let Some((action, command)) = next {
             let step = Operation::begin(command, &self.cache);
@@ -206,6 +231,9 @@ impl Client {
     }
 
     fn send(&mut self, packet: Packet, at: SimTime, context: &mut impl Context<Event>) {
+        if self.nic.is_some() {
+            return ethernet::send(&mut self.nic, &self.plan, packet, context);
+        }
         let passage = self.plan.passage(&self.plan.client, &packet);
         let begins = self.interface.send(context, at, passage);
         let delay = begins.since(context.now());

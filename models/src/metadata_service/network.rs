@@ -13,6 +13,7 @@
 use meikyo_units::Nanos;
 
 use crate::analysis::{ClosedNetwork, Station};
+use crate::metadata_service::ethernet;
 use crate::metadata_service::{Directories, Load, Plan, Workload};
 use crate::simplenet::{Passage, Switching};
 
@@ -21,6 +22,9 @@ impl Plan {
     /// an operation.
     pub fn network(&self) -> Option<ClosedNetwork> {
         let Load::Closed { .. } = self.metadata.load else { return None };
+        if self.ethernet.is_some() {
+            return None;
+        }
         let (changes, all) = self.changes_of_all()?;
         let stations = self.stations(changes, all);
         let work = stations.iter().fold(Nanos::ZERO, |sum, station| sum + station.demand);
@@ -31,6 +35,9 @@ impl Plan {
     /// The most operations a second that the busiest kind of station allows, whatever the load; none
     /// where operations are of no kind that theory knows.
     pub(crate) fn capacity_per_s(&self) -> Option<f64> {
+        if self.ethernet.is_some() {
+            return None;
+        }
         let (changes, all) = self.changes_of_all()?;
         let network = ClosedNetwork { delay: Nanos::ZERO, stations: self.stations(changes, all) };
         network.capacity_per_s().map(|(most, _)| most)
@@ -46,15 +53,31 @@ impl Plan {
     /// `all` are changes, and the thinking after it.
     fn round(&self, changes: u64, all: u64) -> Nanos {
         let metadata = &self.metadata;
-        let [client, server, trunk] = [&self.client, &self.server, &self.trunk].map(Self::ordinary);
-        let receptions = client.transmission * 2 + server.transmission * 2 + trunk.transmission * 2;
         let store = scaled(metadata.store.service(self.message_size()), changes, all);
         let read = scaled(metadata.read_latency, all - changes, all);
         let think = match metadata.load {
             Load::Closed { think } => think,
             Load::Open { .. } => Nanos::ZERO,
         };
-        metadata.net_startup * 6 + receptions + store + read + think
+        self.both_ways() + store + read + think
+    }
+
+    /// What a request and its answer take on their ways.
+    fn both_ways(&self) -> Nanos {
+        if let Some(shared) = &self.ethernet {
+            return ethernet::one_way(shared, self.metadata.payload_size) * 2;
+        }
+        let [client, server, trunk] = [&self.client, &self.server, &self.trunk].map(Self::ordinary);
+        let receptions = client.transmission * 2 + server.transmission * 2 + trunk.transmission * 2;
+        self.metadata.net_startup * 6 + receptions
+    }
+
+    /// What an answer occupies the interface of its server for.
+    pub(crate) fn answer_occupancy(&self) -> Nanos {
+        match &self.ethernet {
+            Some(shared) => ethernet::on_a_cable(shared, self.metadata.payload_size),
+            None => Self::ordinary(&self.server).occupancy(),
+        }
     }
 
     /// The span in which clients begin.
@@ -82,9 +105,13 @@ impl Plan {
         let [client, server, trunk] = [&self.client, &self.server, &self.trunk].map(Self::ordinary);
         let store = scaled(metadata.store.service(self.message_size()), changes, all);
         let servers = u32::from(metadata.servers.get());
-        let mut stations = self.switch_stations(client, server, trunk);
-        stations.push(station("receiving interfaces of the servers", server.transmission, servers));
-        stations.push(station("sending interfaces of the servers", server.occupancy(), servers));
+        let mut stations = Vec::new();
+        if self.ethernet.is_none() {
+            stations = self.switch_stations(client, server, trunk);
+            let (receives, sends) = (server.transmission, server.occupancy());
+            stations.push(station("receiving interfaces of the servers", receives, servers));
+            stations.push(station("sending interfaces of the servers", sends, servers));
+        }
         if metadata.store.queues() {
             stations.push(station("stores of the servers", store, servers));
         }

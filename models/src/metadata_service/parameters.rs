@@ -5,10 +5,13 @@ use std::num::{NonZeroU16, NonZeroU32};
 use meikyo_sim::{LpId, Observer, Options, RunError};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
-use crate::metadata_service::{Action, Directories, Load, Metadata, Mix, RootList, Workload};
+use crate::metadata_service::{
+    Action, Directories, Ethernet, Load, Metadata, Mix, RootList, Workload,
+};
 use crate::parameters::{
     About, Chosen, Contradiction, IdleSeed, Parameters, ScenarioModel, choice,
 };
+use crate::prediction::{LookAgain, Messaging, packet};
 use crate::report::Report;
 use crate::simplenet::Switching;
 use crate::storage::Medium;
@@ -36,6 +39,13 @@ enum Work {
     Mix,
 }
 
+/// What the network is made of: the key `network`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Simple,
+    Ethernet,
+}
+
 /// Where clients work: the key `directories`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
@@ -49,6 +59,7 @@ choice!(Switching {
     PerNetwork = "per-network",
     Shared = "shared",
 });
+choice!(Kind { Simple = "simple", Ethernet = "ethernet" });
 choice!(Store { Delay = "delay", Queue = "queue", Device = "device" });
 choice!(Loop { Closed = "closed", Open = "open" });
 choice!(Work { Create = "create", Mdtest = "mdtest", Mix = "mix" });
@@ -106,6 +117,7 @@ impl ScenarioModel for Metadata {
             client_rate: network.client_rate,
             server_rate: network.server_rate,
             switch_rate: network.switch_rate,
+            ethernet: network.ethernet,
             switching: network.switching,
             switch_lps: network.switch_lps,
             store,
@@ -139,6 +151,8 @@ impl ScenarioModel for Metadata {
                 .to_owned();
             contradictions.push(Contradiction { key: "directories", text });
         }
+        contradictions
+            .extend(self.ethernet.iter().flat_map(|ethernet| ethernet.contradictions(self)));
         contradictions
     }
 
@@ -176,6 +190,7 @@ struct Network {
     client_rate: BitsPerSecond,
     server_rate: BitsPerSecond,
     switch_rate: BitsPerSecond,
+    ethernet: Option<Ethernet>,
     switching: Switching,
     switch_lps: NonZeroU32,
 }
@@ -186,19 +201,27 @@ impl Network {
         let paper = Metadata::paper(2, 88, 1000);
         let servers = parameters.count("servers", 1..=65_535, 2, "Metadata servers.");
         let clients = parameters.count("clients", 1..=1 << 31, 88, "Clients of the service.");
-        let packet_size = parameters.size(
+        let kind = parameters.choice(
+            "network",
+            Kind::Simple,
+            "What messages go through: links with a start-up and a rate, as in the paper, or the \
+             network cards and switches of Ethernet, frame by frame, with queues that fill.",
+        );
+        let simple = &[Kind::Simple];
+        let packet_size = parameters.only_with(kind, simple).size(
             "packet_size",
             paper.packet_size,
             "Size of a packet; every message occupies whole packets.",
         );
         let payload_size =
             parameters.size("payload_size", paper.payload_size, "Payload of a message.");
-        let net_startup = parameters.span(
+        let net_startup = parameters.only_with(kind, simple).span(
             "net_startup",
             paper.net_startup,
             "Start-up time of every transmission.",
         );
-        let mut rate = |name, default, doc| parameters.rate(name, default, doc);
+        let mut rate =
+            |name, default, doc| parameters.only_with(kind, simple).rate(name, default, doc);
         let client_rate = rate(
             "client_bandwidth",
             paper.client_rate,
@@ -211,7 +234,7 @@ impl Network {
         );
         let switch_rate =
             rate("switch_bandwidth", paper.switch_rate, "Rate of the link between the switches.");
-        let switching = parameters.choice(
+        let switching = parameters.only_with(kind, simple).choice(
             "switches",
             Switching::Unlimited,
             "What messages queue for in a switch: nothing (each takes start-up time plus size \
@@ -234,10 +257,48 @@ impl Network {
             client_rate,
             server_rate,
             switch_rate,
+            ethernet: ethernet(parameters, kind),
             switching: switching.get(),
             switch_lps: NonZeroU32::new(switch_lps).expect("the least is 1"),
         }
     }
+}
+
+/// Cables, cards and switches, if `kind` wants them.
+fn ethernet(parameters: &mut Parameters<'_>, kind: Chosen<Kind>) -> Option<Ethernet> {
+    let only = |parameters: &mut Parameters<'_>| {
+        parameters.only_with(kind, &[Kind::Ethernet]);
+    };
+    only(parameters);
+    let cable_rate = parameters.rate("cable_rate", BitsPerSecond::GIGABIT, "Rate of every cable.");
+    let mut count = |name, doc| {
+        only(parameters);
+        let count = parameters.count(name, 1..=1024_u16, 1, doc);
+        NonZeroU16::new(count).expect("the least is 1")
+    };
+    let client_switches = count(
+        "client_switches",
+        "Switches that clients are on, each joined to the servers' switch.",
+    );
+    let trunk_cables =
+        count("trunk_cables", "Cables from each switch of clients to the servers' switch.");
+    let server_cards = count("server_cards", "Network cards, and so cables, of each server.");
+    only(parameters);
+    let latency = parameters.span(
+        "message_latency",
+        Nanos::from_micros(30),
+        "From a program to a program beyond cables and switches: both hosts' software.",
+    );
+    let messaging =
+        Messaging { latency, eager_max: Bytes::new(u64::MAX), look_again: LookAgain::AT_ONCE };
+    let (packet, _) = packet::declare(parameters, messaging, &only);
+    (kind.get() == Kind::Ethernet).then_some(Ethernet {
+        cable_rate,
+        trunk_cables,
+        server_cards,
+        client_switches,
+        packet,
+    })
 }
 
 fn store(parameters: &mut Parameters<'_>) -> Medium {

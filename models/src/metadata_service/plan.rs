@@ -1,12 +1,14 @@
 //! What all LPs of a service know.
 
 use std::num::NonZeroU16;
+use std::sync::Arc;
 
 use meikyo_metadata::{DirectoryEntry, Reply, Response, ServerId, ServerList};
 use meikyo_sim::{Group, LpId, Model, Series, Statistic};
 use meikyo_units::{Bytes, Nanos};
 
 use crate::metadata_service::{Action, Host, Metadata, Packet};
+use crate::prediction::packet::Shared;
 use crate::rpc::Body;
 use crate::simplenet::{Link, Passage, Switching};
 
@@ -29,6 +31,8 @@ pub struct Plan {
     pub(crate) trunk: Line,
     /// The size of an ordinary message: whole packets.
     message_size: Bytes,
+    /// What all cards and switches know, if they are those of Ethernet.
+    pub(crate) ethernet: Option<Arc<Shared>>,
     /// The server list of the root, of which copies cost nothing.
     pub(crate) root_servers: ServerList,
     switch_lps: u32,
@@ -57,6 +61,7 @@ impl Plan {
             server: line(metadata.server_rate),
             trunk: line(metadata.switch_rate),
             message_size,
+            ethernet: metadata.ethernet.as_ref().map(|ethernet| ethernet.shared(metadata)),
             root_servers: ServerList::all(metadata.servers),
             switch_lps: Self::switch_lps(metadata),
             response_us: model.statistic(clients, "response_us"),
@@ -134,12 +139,17 @@ impl Plan {
     }
 
     fn page_size(&self, entries: &[DirectoryEntry]) -> Bytes {
-        /// A number, a kind and a length.
-        const ENTRY: u64 = 16;
-        let bytes = entries.iter().map(|entry| {
-            ENTRY + u64::try_from(entry.name.as_bytes().len()).expect("a name is short")
-        });
-        whole_packets(&self.metadata, self.metadata.payload_size + Bytes::new(bytes.sum()))
+        whole_packets(&self.metadata, self.metadata.payload_size + entries_size(entries))
+    }
+
+    /// What `packet` carries.
+    pub(crate) fn data(&self, packet: &Packet) -> Bytes {
+        match &packet.body {
+            Body::Reply(Ok(Reply::Page(page))) => {
+                self.metadata.payload_size + entries_size(&page.entries)
+            }
+            _ => self.metadata.payload_size,
+        }
     }
 
     pub(crate) fn message_size(&self) -> Bytes {
@@ -149,6 +159,15 @@ impl Plan {
     pub(crate) fn series(&self, action: Action) -> Series {
         self.series[action.index()]
     }
+}
+
+fn entries_size(entries: &[DirectoryEntry]) -> Bytes {
+    /// A number, a kind and a length.
+    const ENTRY: u64 = 16;
+    let bytes = entries
+        .iter()
+        .map(|entry| ENTRY + u64::try_from(entry.name.as_bytes().len()).expect("a name is short"));
+    Bytes::new(bytes.sum())
 }
 
 /// `payload` in whole packets, at least one.

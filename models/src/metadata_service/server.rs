@@ -9,6 +9,8 @@ use meikyo_undo::fields;
 use meikyo_units::{SimTime, WallTime};
 
 use crate::digest::Digest;
+use crate::ethernet::Nic;
+use crate::metadata_service::ethernet;
 use crate::metadata_service::{Event, Packet, Plan};
 use crate::rpc::{Body, Call};
 use crate::simplenet::Interface;
@@ -20,9 +22,11 @@ pub struct MetadataServer {
     plan: Arc<Plan>,
     core: Server,
     interface: Interface,
+    /// What it has in place of that on Ethernet.
+    nic: Option<Box<Nic<Packet>>>,
     storage: Storage,
 }
-fields!(MetadataServer { core, interface, storage });
+fields!(MetadataServer { core, interface, nic, storage });
 
 impl MetadataServer {
     pub(crate) fn new(plan: &Arc<Plan>, me: LpId) -> Self {
@@ -31,6 +35,7 @@ impl MetadataServer {
         Self {
             core: Server::new(ServerId::new(place), servers),
             interface: Interface::default(),
+            nic: plan.nic(me),
             storage: Storage::new(plan.metadata.store),
             plan: Arc::clone(plan),
         }
@@ -44,6 +49,11 @@ impl MetadataServer {
     /// Its end of the link to the switch.
     pub fn interface(&self) -> &Interface {
         &self.interface
+    }
+
+    /// Its network cards on Ethernet.
+    pub(crate) fn nic(&self) -> Option<&Nic<Packet>> {
+        self.nic.as_deref()
     }
 
     /// The storage that changes wait for before their answers leave.
@@ -64,25 +74,41 @@ impl MetadataServer {
             servers.as_slice().iter().for_each(|server| digest.word(u64::from(server.get())));
         }
         self.interface.add_to(digest);
+        self.nic.iter().for_each(|nic| nic.add_to(digest));
         self.storage.add_to(digest);
     }
 
     pub(crate) fn handle(&mut self, event: Event, context: &mut impl Context<Event>) {
         match event {
             Event::Begins(Packet { call, body: Body::Request(request) }) => {
-                self.serve(call, &request, context);
+                let transmission = Plan::ordinary(&self.plan.server).transmission;
+                let whole = self.interface.receive(context, context.now(), transmission);
+                self.serve(call, &request, whole, context);
             }
             Event::Due(reply) => self.reply(reply, context),
+            Event::Content(packet) => ethernet::expect(&mut self.nic, packet, context),
+            Event::Wire(wire) => {
+                let Some(Packet { call, body: Body::Request(request) }) =
+                    ethernet::arrived(&mut self.nic, wire, context)
+                else {
+                    return;
+                };
+                self.serve(call, &request, context.now(), context);
+            }
             Event::Begins(_) | Event::Next => {}
         }
     }
 
-    /// Takes a request that begins to arrive. Requests are received in the order in which they begin,
-    /// so that what happens when it is there can be worked out at once.
-    fn serve(&mut self, call: Call, request: &Request, context: &mut impl Context<Event>) {
+    /// Takes a request that is there at `whole`. Requests are received in the order in which they begin to arrive, so
+    /// that what happens when one is there can be worked out before.
+    fn serve(
+        &mut self,
+        call: Call,
+        request: &Request,
+        whole: SimTime,
+        context: &mut impl Context<Event>,
+    ) {
         let now = context.now();
-        let transmission = Plan::ordinary(&self.plan.server).transmission;
-        let whole = self.interface.receive(context, now, transmission);
         let response = self.core.handle(wall(whole), request, context);
         let ready = if is_change(request) {
             self.storage.access(context, whole, self.plan.message_size())
@@ -93,6 +119,9 @@ impl MetadataServer {
     }
 
     fn reply(&mut self, reply: Packet, context: &mut impl Context<Event>) {
+        if self.nic.is_some() {
+            return ethernet::send(&mut self.nic, &self.plan, reply, context);
+        }
         let now = context.now();
         let passage = self.plan.passage(&self.plan.server, &reply);
         let begins = self.interface.send(context, now, passage);

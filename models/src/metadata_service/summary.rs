@@ -7,8 +7,11 @@ use meikyo_units::{Nanos, SimTime};
 
 use crate::completions::{Counting, count_f64};
 use crate::digest::Digest;
+use crate::ethernet::Nic;
+use crate::metadata_service::ethernet;
 use crate::metadata_service::work::Work;
-use crate::metadata_service::{Action, Client, Host, Metadata, Plan, Relay, Side};
+use crate::metadata_service::{Action, Client, Host, Metadata, Packet, Plan, Relay, Side};
+use crate::prediction::packet::Port;
 use crate::report::{Figure, Report, Resource, busiest, report};
 use crate::simplenet::{Interface, Switching};
 use rates::Rates;
@@ -38,14 +41,10 @@ impl Metadata {
         let mut figures = rates.figures(steady);
         figures.extend(counts(&outcome, &counting, &plan, end));
         figures.extend(theory(&plan));
+        figures.extend(ethernet::figures(&outcome));
         let notes = rates.notes(steady, end, busiest.first());
-        let lps = Plan::switch_lps(self);
-        let groups = [
-            ("clients", self.clients.get()),
-            ("servers", u32::from(self.servers.get())),
-            ("client switch", lps),
-            ("server switch", lps),
-        ];
+        let groups: Vec<_> =
+            self.groups().into_iter().map(|([_, name], count)| (name, count)).collect();
         let report = report("metadata", outcome, &groups, add_state);
         Ok(Report { end, figures, bottleneck: busiest.first().cloned(), busiest, notes, ..report })
     }
@@ -55,7 +54,7 @@ impl Metadata {
 fn clients(outcome: &Outcome<Host>) -> impl Iterator<Item = &Client> {
     outcome.lps.iter().filter_map(|lp| match lp {
         Host::Client(client) => Some(client),
-        Host::Server(_) | Host::Switch(_) => None,
+        Host::Server(_) | Host::Switch(_) | Host::Ethernet(_) => None,
     })
 }
 
@@ -111,10 +110,16 @@ fn theory(plan: &Plan) -> Vec<Figure> {
 
 /// When the last interface had nothing to do any more.
 fn end(outcome: &Outcome<Host>) -> SimTime {
+    let idle = |interface: &Interface, nic: Option<&Nic<Packet>>| {
+        nic.map_or_else(|| interface.idle(), Nic::idle)
+    };
     let idle = |lp: &Host| match lp {
-        Host::Client(client) => client.interface().idle(),
-        Host::Server(server) => server.interface().idle(),
+        Host::Client(client) => idle(client.interface(), client.nic()),
+        Host::Server(server) => idle(server.interface(), server.nic()),
         Host::Switch(_) => SimTime::START,
+        Host::Ethernet(switch) => {
+            SimTime::from_nanos(switch.ports().map(Port::free_at).max().unwrap_or(0))
+        }
     };
     outcome.lps.iter().map(idle).max().unwrap_or(SimTime::START)
 }
@@ -127,6 +132,9 @@ fn busy(lp: &Host, at: u32, plan: &Plan, end: SimTime) -> Vec<(Nanos, Resource)>
             (interface.receiving(end), Resource { kind: receives, place }),
         ]
     };
+    if let Some(shared) = &plan.ethernet {
+        return ethernet::busy(shared, lp, at, plan, end);
+    }
     match lp {
         Host::Client(client) => both(
             client.interface(),
@@ -143,6 +151,7 @@ fn busy(lp: &Host, at: u32, plan: &Plan, end: SimTime) -> Vec<(Nanos, Resource)>
             busy
         }
         Host::Switch(relay) => relay_busy(relay, end),
+        Host::Ethernet(_) => Vec::new(),
     }
 }
 
@@ -184,5 +193,6 @@ fn add_state(lp: &Host, digest: &mut Digest) {
         Host::Switch(relay) => {
             relay.switch().interfaces().iter().for_each(|interface| interface.add_to(digest));
         }
+        Host::Ethernet(switch) => switch.add_to(digest),
     }
 }

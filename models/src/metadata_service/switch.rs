@@ -64,7 +64,7 @@ impl Relay {
         match event {
             Event::Begins(packet) => self.receive_packet(packet, context),
             Event::Due(packet) => self.forward_packet(packet, context.now(), context),
-            Event::Next => {}
+            Event::Next | Event::Content(_) | Event::Wire(_) => {}
         }
     }
 

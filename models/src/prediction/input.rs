@@ -10,7 +10,7 @@ use super::flow::FlowOptions;
 use super::hpl::{Broadcast, GridOrder, Hpl};
 use super::network::Rates;
 use super::npb::{Class, Kernel, Npb};
-use super::packet::{Control, PacketOptions, Stack, Tcp};
+use super::packet::{self, PacketOptions};
 use super::placement::Deal;
 use super::program::{LookAgain, Messaging};
 use super::ranks::rank;
@@ -19,23 +19,6 @@ use super::trace::Trace;
 use crate::completions::count_f64;
 use crate::parameters::{Choice, Given, Key, Parameters, Value, choice};
 use crate::scenario::{ScenarioError, Setting, given_values};
-
-/// Whether something is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Switched {
-    On,
-    Off,
-}
-choice!(Switched { On = "on", Off = "off" });
-
-/// Whether hosts send by TCP, and whose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum GivenTcp {
-    Off,
-    Linux26,
-    Linux,
-}
-choice!(GivenTcp { Off = "off", Linux26 = "linux-2.6", Linux = "linux" });
 
 /// What runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -353,19 +336,8 @@ fn declare_network(
 ) -> (FlowOptions, PacketOptions) {
     let eager = "The largest message that is sent before its receiver asks for it.";
     let eager_max = parameters.size("eager_max", Bytes::new(65_536), eager);
-    let window = parameters.size(
-        "window",
-        Bytes::new(65_536),
-        "What a connection has under way at most: how much of a queue each stream can fill, and what need not be there when its \
-         sender goes on.",
-    );
-    let buffer = parameters.size(
-        "port_buffer",
-        Bytes::new(262_144),
-        "The queue of a switch port; streams whose windows fit into it never fill it.",
-    );
-    let doc = "Whether full queues stop their senders by pause frames (802.3x).";
-    let pause = parameters.choice("pause", Switched::On, doc).get() == Switched::On;
+    let messaging = Messaging { latency, eager_max, look_again: LookAgain::AT_ONCE };
+    let (packet, window) = packet::declare(parameters, messaging, &|_| ());
     let full_share = parameters.share(
         "full_share",
         1.0,
@@ -377,51 +349,14 @@ fn declare_network(
         32,
         "For so many streams one may end before what it leaves is shared out; 0 is exact.",
     );
-    let hop_delay = parameters.positive_span(
-        "hop_delay",
-        Nanos::from_micros(3),
-        "From port to port beyond a frame's own time: the cable, and what the switch needs.",
-    );
-    let doc = "What all queues of a switch hold together, if that is less than all of them.";
-    let memory = parameters.size_if_written("switch_memory", doc);
-    let doc = "When a frame that was lost is sent again: the least time-out of TCP.";
-    let time_out = parameters.positive_span("time_out", Nanos::from_millis(200), doc);
-    let doc = "Frames of a million that a switch finds spoiled, by packets.";
-    let spoiled_ppm = parameters.count("spoiled_ppm", 0..=500_000_u32, 0, doc);
-    let tcp = declare_tcp(parameters, window);
     // Saturates: more streams than can be counted are never too many for the queue.
-    let streams_max = usize::try_from(buffer.get() / window.get()).unwrap_or(usize::MAX);
-    let messaging = Messaging { latency, eager_max, look_again: LookAgain::AT_ONCE };
+    let streams_max =
+        usize::try_from(packet.port_buffer.get() / window.get()).unwrap_or(usize::MAX);
     let flow = FlowOptions {
         messaging,
-        congestion: Congestion { streams_max, pause, full_share, window },
+        congestion: Congestion { streams_max, pause: packet.pause, full_share, window },
         patience: usize::try_from(patience).expect("32 bits are a count"),
         courses: false,
     };
-    let packet = PacketOptions {
-        messaging,
-        hop_delay,
-        pause,
-        port_buffer: buffer,
-        memory,
-        time_out,
-        spoiled_ppm,
-        tcp,
-        shaped: false,
-        courses: false,
-    };
     (flow, packet)
-}
-
-fn declare_tcp(parameters: &mut Parameters<'_>, window: Bytes) -> Option<Tcp> {
-    let doc = "Whether packets are those of TCP, and whose: windows, acknowledgements, time-outs.";
-    let given = parameters.choice("tcp", GivenTcp::Off, doc).get();
-    let doc = "How the windows of TCP grow, and shrink after a loss.";
-    let control = parameters.choice("tcp_control", Control::Cubic, doc).get();
-    let stack = match given {
-        GivenTcp::Off => return None,
-        GivenTcp::Linux26 => Stack::Linux26,
-        GivenTcp::Linux => Stack::Linux,
-    };
-    Some(Tcp { stack, control, window })
 }

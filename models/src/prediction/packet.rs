@@ -24,9 +24,11 @@
 //! the switches' own.
 
 mod agenda;
+mod cards;
 mod coming;
 mod connection;
 mod host;
+mod keys;
 mod known;
 mod port;
 mod signal;
@@ -47,10 +49,14 @@ use super::placement::Placement;
 use super::program::Messaging;
 use super::ranks::{RankProgram, number};
 
-use host::Host;
-use known::Shared;
-use signal::Signal;
-use switch::Switch;
+use host::{Host, Program};
+
+pub(crate) use cards::Cards;
+pub(crate) use keys::declare;
+pub(crate) use known::Shared;
+pub(crate) use port::Port;
+pub(crate) use signal::{Kind, Name, Signal};
+pub(crate) use switch::Switch;
 
 pub use tcp::{Control, Stack, Tcp};
 
@@ -178,45 +184,45 @@ pub fn run_under(
     options: PacketOptions,
     scheduling: &Options,
 ) -> Result<PacketRun, PacketError> {
-    let shared = Shared::new(network.clone(), program.clone(), placement, options);
-    run_shared(&Arc::new(shared), scheduling)
+    let hosts = (0..program.ranks()).map(|rank| placement.host(rank)).collect();
+    let shared = Shared::new(network.clone(), &program.pairs(), hosts, options);
+    run_shared(&Arc::new(shared), &Arc::new(Program::new(program.clone())), scheduling)
 }
 
-fn run_shared(shared: &Arc<Shared>, scheduling: &Options) -> Result<PacketRun, PacketError> {
-    let outcome = run_built(|| model(shared), scheduling, &mut meikyo_sim::Unobserved);
+fn run_shared(
+    shared: &Arc<Shared>,
+    program: &Arc<Program>,
+    scheduling: &Options,
+) -> Result<PacketRun, PacketError> {
+    let outcome = run_built(|| model(shared, program), scheduling, &mut meikyo_sim::Unobserved);
     let outcome = outcome.map_err(PacketError::Simulation)?;
-    result(shared, &outcome.lps, outcome.events)
+    result(shared, program, &outcome.lps, outcome.events)
 }
 
-fn model(shared: &Arc<Shared>) -> Model<Device> {
+fn model(shared: &Arc<Shared>, program: &Arc<Program>) -> Model<Device> {
     let network = &shared.network;
     let mut model = Model::new(0);
     let hosts = model.group("hosts", number(network.hosts()));
     let switches = model.group("switches", number(network.switches()));
-    for lane in 0..network.lanes().len() {
-        let ends = network.ends(lane);
-        let [from, to] = ends.map(|end| shared.lp(end));
-        if from != to {
-            model.link_lps(from, to, shared.lookahead(ends[0]));
-            // What stops the sender.
-            model.link_lps(to, from, shared.pause_delay());
-        }
-    }
-    if shared.options.tcp.is_none() {
-        // What tells a host that its frame was lost.
-        model.link(switches, hosts, shared.options.time_out);
-    }
+    shared.link(&mut model, switches, &[hosts]);
     let place = |lp: LpId| usize::try_from(lp.get()).expect("32 bits are a place");
-    model.fill(hosts, |lp| Device::Host(Host::new(Arc::clone(shared), place(lp))));
+    model.fill(hosts, |lp| {
+        Device::Host(Host::new(Arc::clone(shared), Arc::clone(program), place(lp)))
+    });
     let first = network.hosts();
     let switch = |lp| Device::Switch(Switch::new(Arc::clone(shared), place(lp) - first));
     model.fill(switches, switch);
     model
 }
 
-fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun, PacketError> {
+fn result(
+    shared: &Shared,
+    program: &Program,
+    devices: &[Device],
+    events: u64,
+) -> Result<PacketRun, PacketError> {
     let network = &shared.network;
-    let mut spent = vec![0; shared.names.len()];
+    let mut spent = vec![0; program.names.len()];
     let mut run = PacketRun {
         time: Nanos::ZERO,
         spent: Vec::new(),
@@ -240,13 +246,13 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
                 host.add_spent(&mut spent);
                 waiting.extend(host.waiting());
                 run.carried[host.within_lane] = Bytes::new(host.within.get());
-                host.cards.iter().map(|card| &card.port).collect()
+                host.cards.ports().collect()
             }
             Device::Switch(switch) => {
                 run.lost += switch.lost();
                 run.stops += switch.stops();
                 run.queued_max = run.queued_max.max(Bytes::new(switch.octets_max()));
-                switch.outputs.iter().map(|output| &output.port).collect()
+                switch.ports().collect()
             }
         };
         for port in ports {
@@ -263,11 +269,11 @@ fn result(shared: &Shared, devices: &[Device], events: u64) -> Result<PacketRun,
     }
     let time = SimTime::from_nanos(last).since(SimTime::START);
     if !all_done {
-        let actors = shared.program.ranks();
+        let actors = program.program.ranks();
         let source = Deadlock { after: time, actors, waiting };
         return Err(PacketError::Deadlock { source, stopped });
     }
-    let names = shared.names.iter().zip(spent);
+    let names = program.names.iter().zip(spent);
     run.spent = names.map(|(name, nanos)| (*name, Nanos::new(nanos))).collect();
     run.time = time;
     run.courses = shared.options.courses.then(|| Courses::new(courses, time));

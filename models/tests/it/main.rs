@@ -4,6 +4,7 @@ mod chord;
 mod hpl;
 mod looks;
 mod metadata;
+mod metadata_ethernet;
 mod metadata_rates;
 mod packet;
 mod packet_reference;

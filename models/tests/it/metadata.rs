@@ -4,10 +4,13 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use meikyo_models::Report;
 use meikyo_models::metadata_service::{Directories, Load, Metadata, Mix, Workload};
+use meikyo_models::prediction::packet::{Stack, Tcp};
 use meikyo_models::simplenet::Switching;
 use meikyo_models::storage::Medium;
 use meikyo_sim::{Line, LineContent, Observer, Options, Progress, Scheduler, Unobserved};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
+
+use crate::metadata_ethernet::{on_ethernet, tcp, with};
 
 fn run(metadata: &Metadata, scheduler: Scheduler, threads: usize) -> Report {
     metadata
@@ -19,7 +22,7 @@ fn sequential(metadata: &Metadata) -> Report {
     run(metadata, Scheduler::Sequential, 1)
 }
 
-fn figure(report: &Report, name: &str) -> f64 {
+pub(crate) fn figure(report: &Report, name: &str) -> f64 {
     report.figure(name).unwrap_or_else(|| panic!("{name} is in {:?}", report.figures))
 }
 
@@ -141,7 +144,25 @@ fn services() -> Vec<(&'static str, Metadata)> {
         ("open mix", Metadata { workload: mix, load: open, operations: 40, ..paper.clone() }),
         ("crowded instants", crowded(&paper)),
         ("no start-up", Metadata { net_startup: Nanos::ZERO, ..paper }),
+        ("ethernet", Metadata { load: Load::Closed { think: Nanos::ZERO }, ..small_queues(None) }),
+        (
+            "ethernet with TCP that loses frames",
+            Metadata { load: open, operations: 40, ..small_queues(Some(tcp(Stack::Linux))) },
+        ),
     ]
+}
+
+/// Two switches of clients and queues of a few frames, which listings fill.
+fn small_queues(tcp: Option<Tcp>) -> Metadata {
+    let mix = Workload::Mix(Mix { create: 2, stat: 1, lookup: 0, unlink: 0, list: 3 });
+    let metadata = Metadata { workload: mix, stagger: Some(Nanos::ZERO), ..on_ethernet(3, 24, 12) };
+    with(metadata, |ethernet| {
+        ethernet.client_switches = NonZeroU16::new(2).expect("not 0");
+        ethernet.packet.port_buffer = Bytes::new(16_000);
+        ethernet.packet.pause = tcp.is_none();
+        ethernet.packet.time_out = Nanos::from_millis(1);
+        ethernet.packet.tcp = tcp;
+    })
 }
 
 /// Everything takes a dozen nanoseconds or so: many messages come at one instant.

@@ -153,5 +153,5 @@ fn the_examples_are_scenarios_and_run() {
         assert!(report.events > 1000, "{name}: {report:?}");
     }
     seen.sort_unstable();
-    assert_eq!(seen, ["chord", "metadata", "phold", "queue"]);
+    assert_eq!(seen, ["chord", "metadata", "metadata", "phold", "queue"]);
 }

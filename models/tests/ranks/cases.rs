@@ -16,7 +16,7 @@ mod drawn;
 /// Seeds of the models that are drawn at random.
 const DRAWN: std::ops::Range<u64> = 0..20;
 
-const SCENARIOS: [(&str, &str); 8] = [
+const SCENARIOS: [(&str, &str); 9] = [
     ("phold", "model = \"phold\"\nlps = 96\nevents_per_lp = 4\nremote = 0.3\nuntil = \"20s\"\n"),
     ("queue", "model = \"queue\"\nqueues = 5\nservers = 2\ncustomers = 300\n"),
     ("closed", "model = \"closed\"\njobs = 60\n"),
@@ -32,6 +32,12 @@ const SCENARIOS: [(&str, &str); 8] = [
         "mix",
         "model = \"metadata\"\nservers = 4\nclients = 9\noperations = 60\nworkload = \"mix\"\n\
          mix_list = 10\nload = \"open\"\ninterarrival = \"200us\"\nuntil = \"9ms\"\n",
+    ),
+    (
+        "ethernet",
+        "model = \"metadata\"\nnetwork = \"ethernet\"\nclients = 20\noperations = 20\nworkload = \"mix\"\n\
+         mix_list = 30\nclient_switches = 2\nport_buffer = \"16KB\"\npause = \"off\"\ntcp = \"linux\"\n\
+         time_out = \"1ms\"\n",
     ),
 ];
 

@@ -71,7 +71,7 @@ impl Rates<'_> {
     /// Everybody's first look-up of the root's server list, if that is a good part of the run.
     fn lookups(&self, end: SimTime) -> Option<String> {
         let metadata = &self.plan.metadata;
-        let answer = Plan::ordinary(&self.plan.server).occupancy();
+        let answer = self.plan.answer_occupancy();
         let answers_s = (answer * u64::from(metadata.clients.get())).as_secs_f64();
         let end_s = end.since(SimTime::START).as_secs_f64();
         let told = metadata.root_list == RootList::Asked && answers_s > LOOKUPS_TOLD * end_s;

@@ -1,19 +1,43 @@
-//! A host: its ranks, what their message library does, and its network cards.
+//! A host: its ranks, and what their message library does.
 
 use std::sync::Arc;
 
 use meikyo_sim::Context;
-use meikyo_undo::{Cell, Deque, List, Map, fields};
+use meikyo_undo::{Cell, List, Map, fields};
 use meikyo_units::{Bytes, Nanos};
 
-use super::agenda::Agenda;
-use super::connection::End;
-use super::known::{FOLLOW_MIN, PAYLOAD, Shared, come, frames};
-use super::port::Port;
-use super::signal::{Frame, Kind, Name, Signal, TURN_OF_GOING_ON};
+use super::cards::Cards;
+use super::known::Shared;
+use super::signal::{Kind, Name, Signal, TURN_OF_GOING_ON};
 use crate::prediction::flow::Waiting;
-use crate::prediction::network::{LaneEnd, LanePlace};
-use crate::prediction::ranks::{Op, number, rank};
+use crate::prediction::network::{Lane, LanePlace};
+use crate::prediction::ranks::{Op, RankProgram, number, rank};
+
+/// What the ranks of all hosts run.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) program: RankProgram,
+    /// What it calls the things that it spends time on.
+    pub(super) names: Vec<&'static str>,
+}
+
+/// Nothing in here changes, and hosts of two runs are never compared but for runs of one model.
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.names == other.names
+    }
+}
+
+impl Program {
+    pub(super) fn new(program: RankProgram) -> Self {
+        Self { names: program.names(), program }
+    }
+
+    fn place_of(&self, what: &'static str) -> usize {
+        let found = self.names.iter().position(|name| *name == what);
+        found.expect("the names are those of all steps")
+    }
+}
 
 /// A rank, and how far it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,15 +72,6 @@ enum Known {
     There,
 }
 
-/// What a card has to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-enum Outgoing {
-    /// A message that is cut into frames as the card sends it, and what is left of it.
-    Message { frame: Frame, left: u64 },
-    /// A frame as it is: of TCP, or one that was lost.
-    Frame(Frame),
-}
-
 /// A message that waits for its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Offered {
@@ -65,32 +80,18 @@ struct Offered {
     begun: u64,
 }
 
-/// A network card and what it has to send, in turn.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Card {
-    pub(super) port: Port,
-    outgoing: Deque<Outgoing>,
-    /// How many frames of the first message it has announced as a train, and when the first of them began to
-    /// leave. They are still counted among what is outgoing.
-    train: Cell<u32>,
-    train_at: Cell<u64>,
-}
-fields!(Card { port, outgoing, train, train_at });
-
 /// A host with its cards and the ranks that run on it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Host {
     shared: Arc<Shared>,
+    program: Arc<Program>,
     ranks: Vec<Rank>,
-    pub(super) cards: Vec<Card>,
-    agenda: Agenda,
+    pub(super) cards: Cards,
     /// When the memory is free for the next message between its ranks.
     memory_free_at: Cell<u64>,
     pub(super) within: Cell<u64>,
     /// The lane of that memory.
     pub(super) within_lane: usize,
-    /// With TCP, its ends of the connections to other hosts.
-    ends: Vec<End>,
     known: Map<Name, Known>,
     /// How many messages of each name were sent, under number 0.
     sent: Map<Name, u32>,
@@ -101,39 +102,13 @@ pub(super) struct Host {
     /// Messages that were asked for and have not left, with their numbers among those of their rank.
     leaving: Map<Name, u64>,
 }
-fields!(Host {
-    ranks,
-    cards,
-    agenda,
-    memory_free_at,
-    within,
-    ends,
-    known,
-    sent,
-    asked,
-    offered,
-    leaving
-});
+fields!(Host { ranks, cards, memory_free_at, within, known, sent, asked, offered, leaving });
 
 impl Host {
-    pub(super) fn new(shared: Arc<Shared>, place: usize) -> Self {
-        let own = LaneEnd::Host(place);
-        let mut cards = Vec::new();
-        let mut within_lane = 0;
-        for (lane, what) in shared.network.lanes().iter().enumerate() {
-            let [from, to] = shared.network.ends(lane);
-            if from != own {
-                continue;
-            }
-            if let LanePlace::Within { .. } = what.place {
-                within_lane = lane;
-                continue;
-            }
-            let port = Port::new(number(lane), shared.lp(to), &shared);
-            let (train, train_at) = (Cell::default(), Cell::default());
-            cards.push(Card { port, outgoing: Deque::default(), train, train_at });
-        }
-        let names = shared.names.len();
+    pub(super) fn new(shared: Arc<Shared>, program: Arc<Program>, place: usize) -> Self {
+        let within = |lane: &Lane| lane.place == LanePlace::Within { host: place };
+        let within_lane = shared.network.lanes().iter().position(within);
+        let names = program.names.len();
         let own = shared.hosts.iter().enumerate().filter(|(_, host)| **host == place);
         let ranks = own.map(|(rank, _)| Rank {
             number: number(rank),
@@ -147,22 +122,14 @@ impl Host {
             done: Cell::default(),
             spent: List::from(vec![0; names]),
         });
-        let tcp = shared.options.tcp;
-        let ways = shared.ways.of_host(place).iter().enumerate();
-        let end = |(at, way): (usize, &u32)| {
-            let first = shared.ways.get(*way).first;
-            tcp.map(|tcp| End::new(*way, first, number(at), tcp))
-        };
-        let ends = ways.filter_map(end).collect();
         Self {
             ranks: ranks.collect(),
-            ends,
-            agenda: Agenda::new(cards.len(), shared.frame_span(PAYLOAD)),
+            cards: Cards::new(Arc::clone(&shared), place),
             shared,
-            cards,
+            program,
             memory_free_at: Cell::default(),
             within: Cell::default(),
-            within_lane,
+            within_lane: within_lane.expect("every host has a memory"),
             known: Map::default(),
             sent: Map::default(),
             asked: Map::default(),
@@ -203,33 +170,12 @@ impl Host {
         for at in 0..self.ranks.len() {
             self.drive(at, context);
         }
-        self.agenda.arm(&Signal::Look, context);
+        self.cards.arm(&Signal::Look, context);
     }
 
     pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
-        let now = context.now().as_nanos();
-        let look = u64::from(matches!(signal, Signal::Look));
-        while let Some((card, start)) = self.agenda.overdue(now + look) {
-            self.serve(card, start, context);
-        }
+        self.cards.catch_up(&signal, context);
         match signal {
-            Signal::Frame { frame } => self.segment(&frame, context),
-            Signal::Look => {}
-            Signal::Due { end, awaited } => {
-                let at = rank(end);
-                self.ends[at].on_due(&self.shared, awaited, context);
-                self.transmit(at, context);
-            }
-            Signal::Pause { port, stop } => {
-                let card = rank(port);
-                self.settle(card, context);
-                self.cards[card].port.stop(stop, context);
-                self.plan(card, now, context);
-            }
-            Signal::Lost { hop, tag, number, frames, payload, kind } => {
-                let frame = Frame::without_data(hop, [tag, number], kind);
-                self.put(Outgoing::Frame(Frame { frames, payload, ..frame }), hop, context);
-            }
             Signal::Computed { rank } => {
                 let at = self.place(rank);
                 self.drive(at, context);
@@ -239,9 +185,9 @@ impl Host {
                 self.finished(name.from, begun, context);
             }
             Signal::Told { name, kind } => self.told(name, kind, context),
-            Signal::Next { .. } | Signal::Cut { .. } => unreachable!("hosts receive no trains"),
+            _ => self.cards.take(&signal, context),
         }
-        self.agenda.arm(&signal, context);
+        self.cards.arm(&signal, context);
     }
 
     fn place(&self, number: u32) -> usize {
@@ -253,7 +199,7 @@ impl Host {
     fn drive(&mut self, at: usize, context: &mut impl Context<Signal>) {
         loop {
             let own = &mut self.ranks[at];
-            let script = self.shared.program.script(rank(own.number));
+            let script = self.program.program.script(rank(own.number));
             let Some(op) = script.op(own.taken.get()) else {
                 own.done.set(context, true);
                 own.done_at.set(context, context.now().as_nanos());
@@ -262,7 +208,7 @@ impl Host {
             own.taken.add(context, 1);
             match op {
                 Op::Compute { span, what } => {
-                    let what = name_of(&self.shared, what);
+                    let what = self.program.place_of(what);
                     own.spend(what, span.get(), context);
                     let signal = Signal::Computed { rank: own.number };
                     context.send(context.me(), span, signal);
@@ -272,13 +218,13 @@ impl Host {
                 Op::Receive { from, tag } => self.receive(at, [from, tag], context),
                 Op::Wait { what } => {
                     if !own.open.is_empty() {
-                        own.wait(name_of(&self.shared, what), 0, context);
+                        own.wait(self.program.place_of(what), 0, context);
                         return;
                     }
                 }
                 Op::WaitFor { begun, what } => {
                     if own.open.contains_key(&begun) {
-                        own.wait(name_of(&self.shared, what), begun + 1, context);
+                        own.wait(self.program.place_of(what), begun + 1, context);
                         return;
                     }
                 }
@@ -331,16 +277,7 @@ impl Host {
     ) {
         let way = *self.shared.ways.get(self.shared.way(name, kind));
         if way.hosts[0] != way.hosts[1] {
-            let numbers = [name.tag, name.number];
-            if self.shared.options.tcp.is_none() {
-                let frame = Frame::without_data(way.first, numbers, kind);
-                let frame = Frame { frames: frames(bytes), ..frame };
-                self.put(Outgoing::Message { frame, left: bytes }, way.first, context);
-            } else {
-                let at = rank(way.end);
-                self.ends[at].push(&self.shared, (numbers, kind, bytes), context);
-                self.transmit(at, context);
-            }
+            self.cards.send(name, kind, bytes, context);
             return;
         }
         let now = context.now().as_nanos();
@@ -357,168 +294,6 @@ impl Host {
             context.send(context.me(), wait, Signal::Left { name });
         }
         context.send(context.me(), wait + latency, Signal::Told { name, kind });
-    }
-
-    /// Queues something at the card that its first hop begins at.
-    fn put(&mut self, outgoing: Outgoing, hop: u32, context: &mut impl Context<Signal>) {
-        let at = usize::from(self.shared.ways.ends(hop).0);
-        let now = context.now().as_nanos();
-        self.settle(at, context);
-        let card = &mut self.cards[at];
-        let first = card.outgoing.is_empty();
-        card.outgoing.push_back(context, outgoing);
-        if first && card.port.ready(now) {
-            self.serve(at, now, context);
-        } else if first {
-            self.plan(at, now, context);
-        }
-    }
-
-    /// Sends the next frame of a card from `start` on: one of each message in turn, and many of one that is
-    /// alone.
-    fn serve(&mut self, at: usize, start: u64, context: &mut impl Context<Signal>) {
-        self.settle(at, context);
-        let card = &mut self.cards[at];
-        if card.outgoing.len() == 1
-            && self.shared.trains
-            && let Some(&Outgoing::Message { frame, left }) = card.outgoing.front()
-            && left > u64::from(FOLLOW_MIN + 1) * u64::from(PAYLOAD)
-        {
-            self.announce(at, (frame, left), start, context);
-            return;
-        }
-        match card.outgoing.pop_front(context).expect("the agenda knows who waits") {
-            Outgoing::Frame(frame) => {
-                let (_, input) = self.shared.ways.ends(frame.hop);
-                card.port.send(&self.shared, (frame, input), start, context);
-                self.left(&frame, context);
-            }
-            Outgoing::Message { frame, left } => {
-                let payload = payload(left);
-                let (_, input) = self.shared.ways.ends(frame.hop);
-                let frame_now = Frame { payload, ..frame };
-                card.port.send(&self.shared, (frame_now, input), start, context);
-                let left = left - u64::from(payload);
-                if left > 0 {
-                    card.outgoing.push_back(context, Outgoing::Message { frame, left });
-                } else if frame.kind == Kind::Requested {
-                    let wait = card.port.free_at() - context.now().as_nanos();
-                    let way = self.shared.ways.of_hop(frame.hop);
-                    let name = self.shared.name(way, [frame.tag, frame.number], frame.kind);
-                    context.send(context.me(), Nanos::new(wait), Signal::Left { name });
-                }
-            }
-        }
-        self.plan(at, start, context);
-    }
-
-    /// Announces all full frames of a message but its last one, which follow each other from `start` on.
-    fn announce(
-        &mut self,
-        at: usize,
-        (frame, left): (Frame, u64),
-        start: u64,
-        context: &mut impl Context<Signal>,
-    ) {
-        let shared = &*self.shared;
-        let span = shared.full_span.get();
-        let frames = (left - 1) / u64::from(PAYLOAD);
-        // Saturates: the rest makes a train of its own.
-        let frames = u32::try_from(frames).unwrap_or(u32::MAX);
-        let card = &mut self.cards[at];
-        card.train.set(context, frames);
-        card.train_at.set(context, start);
-        let (_, input) = shared.ways.ends(frame.hop);
-        let frame = Frame { payload: PAYLOAD, ..frame }.followed_by(frames - 1);
-        let wait = start + span + shared.options.hop_delay.get() - context.now().as_nanos();
-        let signal = Signal::Frame { frame };
-        let receiver = card.port.receiver();
-        context.send_with_priority(receiver, Nanos::new(wait), u32::from(input), signal);
-        let rest = payload(left - u64::from(frames) * u64::from(PAYLOAD));
-        let late = shared.frame_span(rest);
-        self.agenda.plan(at, start + u64::from(frames) * span, late, context);
-    }
-
-    /// Accounts for the frames of a card's train that have begun to leave before now, and cuts off the others.
-    fn settle(&mut self, at: usize, context: &mut impl Context<Signal>) {
-        let card = &mut self.cards[at];
-        let frames = card.train.get();
-        if frames == 0 {
-            return;
-        }
-        let shared = &*self.shared;
-        let (start, now) = (card.train_at.get(), context.now().as_nanos());
-        let span = shared.full_span.get();
-        // The first one began to leave when the train was announced.
-        let begun = come(now, start, span, frames).max(1);
-        let first = card.outgoing.pop_front(context).expect("the train is of this message");
-        let Outgoing::Message { frame, left } = first else { unreachable!("it is a message") };
-        let left = left - u64::from(begun) * u64::from(PAYLOAD);
-        card.outgoing.push_front(context, Outgoing::Message { frame, left });
-        card.port.occupy_by(shared, begun, start, context);
-        card.train.set(context, 0);
-        if begun < frames {
-            let (_, input) = shared.ways.ends(frame.hop);
-            let last = card.port.free_at() + shared.options.hop_delay.get();
-            let signal = Signal::Cut { input: u32::from(input), last };
-            context.send(card.port.receiver(), shared.options.hop_delay, signal);
-            self.plan(at, 0, context);
-        }
-    }
-
-    /// Plans when the next frame of a card leaves, not before `earliest`.
-    fn plan(&mut self, at: usize, earliest: u64, context: &mut impl Context<Signal>) {
-        let Card { port, outgoing, .. } = &self.cards[at];
-        match outgoing.front() {
-            Some(outgoing) if !port.is_stopped() => {
-                let start = port.free_at().max(earliest);
-                let payload = match outgoing {
-                    Outgoing::Frame(frame) => frame.payload,
-                    Outgoing::Message { left, .. } => payload(*left),
-                };
-                self.agenda.plan(at, start, self.shared.away_after(payload), context);
-            }
-            _ => self.agenda.forget(at, context),
-        }
-    }
-
-    /// A frame has left the card, so that its connection may have another one wait there.
-    fn left(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
-        let small = self.shared.options.tcp.is_some_and(|tcp| tcp.stack.queues_small());
-        if small && frame.kind != Kind::Acknowledgement {
-            let at = self.shared.ways.sent(frame.hop);
-            self.ends[at].left(context);
-            self.transmit(at, context);
-        }
-    }
-
-    /// Sends what an end of a connection may send.
-    fn transmit(&mut self, at: usize, context: &mut impl Context<Signal>) {
-        while let Some(frame) = self.ends[at].next(&self.shared, context) {
-            self.put(Outgoing::Frame(frame), frame.hop, context);
-        }
-    }
-
-    /// A frame of TCP has arrived. Others have been counted by the last switch.
-    fn segment(&mut self, frame: &Frame, context: &mut impl Context<Signal>) {
-        let at = self.shared.ways.received(frame.hop);
-        if self.ends[at].arrived(&self.shared, frame, context) {
-            self.in_turn(at, frame, context);
-            while let Some(next) = self.ends[at].next_arrived(context) {
-                self.in_turn(at, &next, context);
-            }
-        }
-        self.transmit(at, context);
-    }
-
-    /// A segment of TCP is the next one of its connection.
-    fn in_turn(&mut self, at: usize, frame: &Frame, context: &mut impl Context<Signal>) {
-        if frame.kind != Kind::Part {
-            let numbers = [frame.tag, frame.number];
-            let name = self.shared.name(self.ends[at].way_back(), numbers, frame.kind);
-            let signal = Signal::Told { name, kind: frame.kind };
-            context.send(context.me(), self.shared.options.messaging.latency, signal);
-        }
     }
 
     /// The library has a message, or hears of one once its rank looks.
@@ -613,18 +388,6 @@ impl Rank {
         let sum = self.spent.as_slice()[what] + nanos;
         self.spent.set(context, what, sum);
     }
-}
-
-/// How many of so many data the next frame carries.
-fn payload(left: u64) -> u16 {
-    // Saturates: a frame carries no more than `PAYLOAD`, however much is left.
-    u16::try_from(left).unwrap_or(u16::MAX).min(PAYLOAD)
-}
-
-/// Where a name stands among those of the program.
-fn name_of(shared: &Shared, what: &'static str) -> usize {
-    let found = shared.names.iter().position(|name| *name == what);
-    found.expect("the names are those of all steps")
 }
 
 /// The next number of a name, which has the number 0.

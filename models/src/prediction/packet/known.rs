@@ -1,16 +1,16 @@
 //! What all devices of a run know, and nothing changes.
 
-use meikyo_sim::LpId;
+use meikyo_sim::{Group, Lp, LpId, Model};
 use meikyo_units::{Bytes, Nanos};
 
 use super::PacketOptions;
+use super::port::Port;
 use super::signal::{Kind, Name};
 use super::ways::{LanePorts, Ways};
 use crate::completions::count_f64;
 pub(super) use crate::prediction::network::PAYLOAD;
 use crate::prediction::network::{LaneEnd, LanePlace, Network};
-use crate::prediction::placement::Placement;
-use crate::prediction::ranks::{RankProgram, number};
+use crate::prediction::ranks::number;
 
 /// What a frame takes on a cable at least, preamble and gap included.
 const FRAME_MIN: u64 = 84;
@@ -20,12 +20,10 @@ pub(super) const FOLLOW_MIN: u32 = 3;
 
 /// What all devices of a run know.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) network: Network,
-    pub(super) program: RankProgram,
-    pub(super) names: Vec<&'static str>,
-    pub(super) options: PacketOptions,
-    /// The host of each rank.
+pub(crate) struct Shared {
+    pub(crate) network: Network,
+    pub(crate) options: PacketOptions,
+    /// The host of each rank, or whoever else sends and receives.
     pub(super) hosts: Vec<usize>,
     pub(super) ways: Ways,
     /// For each lane, what its ends know it by. The memory of a host has no ends.
@@ -60,10 +58,11 @@ impl PartialEq for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(
+    /// `pairs` are those of ranks that send each other anything, the lower one first.
+    pub(crate) fn new(
         network: Network,
-        program: RankProgram,
-        placement: &Placement,
+        pairs: &[[u32; 2]],
+        hosts: Vec<usize>,
         options: PacketOptions,
     ) -> Self {
         let lanes = 0..network.lanes().len();
@@ -86,15 +85,12 @@ impl Shared {
         let full_octets = u64::from(PAYLOAD) + overhead;
         let room = round_ns * 1000 / octet_ps.max(1) + 3 * full_octets;
         let stop_at = options.port_buffer.get().saturating_sub(room);
-        let hosts: Vec<_> = (0..program.ranks()).map(|rank| placement.host(rank)).collect();
         let is_plain = options.tcp.is_none() && !options.shaped;
         Self {
-            names: program.names(),
-            ways: Ways::new(&network, &program, &hosts, &lane_ports, options.tcp.is_some()),
+            ways: Ways::new(&network, pairs, &hosts, &lane_ports, options.tcp.is_some()),
             hosts,
             within_ps: self::octet_ps(network.rates().within_host),
             network,
-            program,
             options,
             lane_ports,
             overhead,
@@ -122,11 +118,39 @@ impl Shared {
     }
 
     /// How long it takes, in ns.
-    pub(super) fn frame_span(&self, payload: u16) -> u64 {
+    pub(crate) fn frame_span(&self, payload: u16) -> u64 {
         if payload == PAYLOAD {
             return self.full_span.get();
         }
         span(self.octets(payload), self.octet_ps).get()
+    }
+
+    /// How long a port was busy with what it has sent.
+    pub(crate) fn busy(&self, port: &Port) -> Nanos {
+        span(port.carried().get() + port.frames() * self.overhead, self.octet_ps)
+    }
+
+    /// What a message takes from a host to another one on an idle network, over so many cables.
+    pub(crate) fn span_of(&self, data: Bytes, cables: u64) -> Nanos {
+        let [full, last] = self.full_and_last(data);
+        // The first frame is stored and forwarded; the others follow it without a gap.
+        let first = if full > 0 { self.full_span } else { Nanos::new(last) };
+        let others = Nanos::new(full + last - first.get());
+        (first + self.options.hop_delay) * cables + others + self.options.messaging.latency
+    }
+
+    /// How long a message occupies a cable.
+    pub(crate) fn span_on_cable(&self, data: Bytes) -> Nanos {
+        Nanos::new(self.full_and_last(data).iter().sum())
+    }
+
+    /// How long all frames of a message take but the last one, and how long that does, in ns.
+    fn full_and_last(&self, data: Bytes) -> [u64; 2] {
+        let full = u64::from(frames(data.get())) - 1;
+        let last = data.get() - full * u64::from(PAYLOAD);
+        // Saturates: data beyond all frames that can be counted.
+        let last = u16::try_from(last).unwrap_or(PAYLOAD);
+        [full * self.full_span.get(), self.frame_span(last)]
     }
 
     /// How long data take between two ranks of a host.
@@ -151,6 +175,25 @@ impl Shared {
     /// When a pause frame that is sent now has an effect.
     pub(super) fn pause_delay(&self) -> Nanos {
         self.options.hop_delay + self.least_span
+    }
+
+    /// Declares in a model who tells whom, whose switches follow its hosts; the hosts are these groups.
+    pub(crate) fn link<L: Lp>(&self, model: &mut Model<L>, switches: Group, hosts: &[Group]) {
+        for lane in 0..self.network.lanes().len() {
+            let ends = self.network.ends(lane);
+            let [from, to] = ends.map(|end| self.lp(end));
+            if from != to {
+                model.link_lps(from, to, self.lookahead(ends[0]));
+                // What stops the sender.
+                model.link_lps(to, from, self.pause_delay());
+            }
+        }
+        if self.options.tcp.is_none() {
+            for group in hosts {
+                // What tells a host that its frame was lost.
+                model.link(switches, *group, self.options.time_out);
+            }
+        }
     }
 
     /// The device at an end of a lane.

@@ -12,9 +12,9 @@ use crate::prediction::course::Course;
 ///
 /// It keeps no frames: who owns it does, and asks [`Port::ready`] before it hands one over.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Port {
+pub(crate) struct Port {
     /// By its place in the network.
-    pub(super) lane: u32,
+    pub(crate) lane: u32,
     receiver: LpId,
     /// When the frame that is being sent ends.
     free_at: Cell<u64>,
@@ -46,7 +46,7 @@ impl Port {
     }
 
     /// When it has sent what it is sending.
-    pub(super) fn free_at(&self) -> u64 {
+    pub(crate) fn free_at(&self) -> u64 {
         self.free_at.get()
     }
 
@@ -56,11 +56,11 @@ impl Port {
     }
 
     /// Data that it has sent.
-    pub(super) fn carried(&self) -> Bytes {
+    pub(crate) fn carried(&self) -> Bytes {
         Bytes::new(self.carried.get())
     }
 
-    pub(super) fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         self.frames.get()
     }
 

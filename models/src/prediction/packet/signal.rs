@@ -13,16 +13,16 @@
     serde::Serialize,
     serde::Deserialize,
 )]
-pub(super) struct Name {
-    pub(super) to: u32,
-    pub(super) from: u32,
-    pub(super) tag: u32,
-    pub(super) number: u32,
+pub(crate) struct Name {
+    pub(crate) to: u32,
+    pub(crate) from: u32,
+    pub(crate) tag: u32,
+    pub(crate) number: u32,
 }
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Data that nobody asked for.
     Eager,
     /// Says that there is a large message.
@@ -39,36 +39,36 @@ pub(super) enum Kind {
 
 /// A frame on its way. Of whom it is follows from where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// The hop that it is on, or that it takes next while it waits ([`Ways`](super::ways::Ways)).
-    pub(super) hop: u32,
-    pub(super) tag: u32,
-    pub(super) number: u32,
+    pub(crate) hop: u32,
+    pub(crate) tag: u32,
+    pub(crate) number: u32,
     /// Frames of its message; the largest number for as many and more.
-    pub(super) frames: u32,
+    pub(crate) frames: u32,
     /// With TCP, which segment of its way it is; without, how many full frames of its message follow it
     /// without a gap (module `train`).
-    pub(super) segment: u32,
+    pub(crate) segment: u32,
     /// With TCP, up to which segment everything of the other direction has arrived.
-    pub(super) arrived: u32,
+    pub(crate) arrived: u32,
     /// With TCP, a run of segments that arrived beyond that one: how far beyond it begins, and how many
     /// they are; none if there is no run, and no more than the numbers can say.
-    pub(super) run: [u16; 2],
+    pub(crate) run: [u16; 2],
     /// Data of this frame.
-    pub(super) payload: u16,
+    pub(crate) payload: u16,
     /// With TCP, what its time stamps tell: [`SENT_AGAIN`], [`OF_SENT_AGAIN`], both or neither.
-    pub(super) stamps: u8,
-    pub(super) kind: Kind,
+    pub(crate) stamps: u8,
+    pub(crate) kind: Kind,
 }
 
 /// The segment was sent before.
-pub(super) const SENT_AGAIN: u8 = 1;
+pub(crate) const SENT_AGAIN: u8 = 1;
 /// The first segment that is acknowledged had been sent before when it arrived.
-pub(super) const OF_SENT_AGAIN: u8 = 2;
+pub(crate) const OF_SENT_AGAIN: u8 = 2;
 
 impl Frame {
     /// A frame before the first hop of its way, without data and acknowledgement.
-    pub(super) fn without_data(hop: u32, [tag, number]: [u32; 2], kind: Kind) -> Self {
+    pub(crate) fn without_data(hop: u32, [tag, number]: [u32; 2], kind: Kind) -> Self {
         Self {
             hop,
             tag,
@@ -84,12 +84,12 @@ impl Frame {
     }
 
     /// Without TCP, the same with so many frames behind it.
-    pub(super) fn followed_by(self, frames: u32) -> Self {
+    pub(crate) fn followed_by(self, frames: u32) -> Self {
         Self { segment: frames, ..self }
     }
 
     /// The run that arrived out of its turn, from and to; empty if there is none.
-    pub(super) fn run(&self) -> [u32; 2] {
+    pub(crate) fn run(&self) -> [u32; 2] {
         let [beyond, count] = self.run.map(u32::from);
         [self.arrived + beyond, self.arrived + beyond + count]
     }
@@ -97,7 +97,7 @@ impl Frame {
 
 /// What one end of a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum Awaited {
+pub(crate) enum Awaited {
     /// Acknowledgements of what it sent.
     Acknowledgement,
     /// More to acknowledge at once.
@@ -106,7 +106,7 @@ pub(super) enum Awaited {
 
 /// What a device is told.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     /// A frame has arrived whole.
     Frame { frame: Frame },
     /// The next frame of a train may have arrived by an input.
@@ -131,9 +131,9 @@ pub(super) enum Signal {
 
 /// Of what happens to a device at one instant, frames count first, in the order of their inputs, whoever told
 /// of them first; then pause frames, then what leaves, and at last ranks go on that waited for their look.
-pub(super) const TURN_OF_PAUSE: u32 = 1 << 16;
-pub(super) const TURN_OF_LEAVING: u32 = 1 << 17;
-pub(super) const TURN_OF_GOING_ON: u32 = 1 << 18;
+pub(crate) const TURN_OF_PAUSE: u32 = 1 << 16;
+pub(crate) const TURN_OF_LEAVING: u32 = 1 << 17;
+pub(crate) const TURN_OF_GOING_ON: u32 = 1 << 18;
 
 /// With the kernel's own 32 bytes, an event of frames is a line of the cache.
 const _: () = assert!(size_of::<Signal>() <= 32);

@@ -31,8 +31,8 @@ use train::Train;
 
 /// Frames that wait for a port.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Output {
-    pub(super) port: Port,
+struct Output {
+    port: Port,
     /// Whether a host receives what it sends.
     to_host: bool,
     /// The input whose train goes through it, from 1; 0 if none does.
@@ -68,9 +68,9 @@ fields!(Input { octets, first, stopped, train });
 
 /// A switch that stores each frame before it forwards it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Switch {
+pub(crate) struct Switch {
     shared: Arc<Shared>,
-    pub(super) outputs: Vec<Output>,
+    outputs: Vec<Output>,
     inputs: Vec<Input>,
     agenda: Agenda,
     coming: Coming,
@@ -85,7 +85,7 @@ pub(super) struct Switch {
 fields!(Switch { outputs, inputs, agenda, coming, pressed, octets, octets_max, lost, stops });
 
 impl Switch {
-    pub(super) fn new(shared: Arc<Shared>, place: usize) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, place: usize) -> Self {
         let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
         let own = LaneEnd::Switch(place);
         for lane in 0..shared.network.lanes().len() {
@@ -125,22 +125,27 @@ impl Switch {
         }
     }
 
+    /// What sends on each of its lanes.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &Port> {
+        self.outputs.iter().map(|output| &output.port)
+    }
+
     /// Frames that found no room.
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.lost.get()
     }
 
     /// How often it stopped a sender.
-    pub(super) fn stops(&self) -> u64 {
+    pub(crate) fn stops(&self) -> u64 {
         self.stops.get()
     }
 
     /// The most octets that waited at once.
-    pub(super) fn octets_max(&self) -> u64 {
+    pub(crate) fn octets_max(&self) -> u64 {
         self.octets_max.get()
     }
 
-    pub(super) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
+    pub(crate) fn handle(&mut self, signal: Signal, context: &mut impl Context<Signal>) {
         let now = context.now().as_nanos();
         self.catch_up(now, context);
         if self.pressed.get() > 0 {

@@ -7,6 +7,7 @@ use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 use proptest::prelude::*;
 
+use super::host::Program;
 use super::known::{PAYLOAD, Shared};
 use super::{PacketOptions, PacketRun, run_shared};
 use crate::prediction::ranks::number;
@@ -62,11 +63,13 @@ fn run(
 ) -> (PacketRun, u64) {
     let hosts = network.hosts();
     let placement = Placement::new(Deal::Block, hosts, hosts, 1, 1).expect("a slot for each rank");
-    let mut shared = Shared::new(network.clone(), program.clone(), &placement, options);
+    let hosts = (0..hosts).map(|rank| placement.host(rank)).collect();
+    let mut shared = Shared::new(network.clone(), &program.pairs(), hosts, options);
     assert!(shared.trains);
     shared.trains = trains;
-    let run =
-        run_shared(&Arc::new(shared), &Options::new(Scheduler::Sequential, 1)).expect("it ends");
+    let program = Arc::new(Program::new(program.clone()));
+    let scheduling = Options::new(Scheduler::Sequential, 1);
+    let run = run_shared(&Arc::new(shared), &program, &scheduling).expect("it ends");
     let events = run.events;
     (PacketRun { events: 0, ..run }, events)
 }

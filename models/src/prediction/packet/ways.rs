@@ -1,7 +1,7 @@
 //! The ways between all ranks that send each other anything, worked out once.
 
 use crate::prediction::network::{LaneEnd, Network};
-use crate::prediction::ranks::{RankProgram, connection, number, rank};
+use crate::prediction::ranks::{connection, number, rank};
 
 /// One direction of a connection of two ranks. The other direction has the same number but for its
 /// lowest bit.
@@ -49,15 +49,14 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// The ways of a program whose ranks are on these hosts, along lanes with these ends.
+    /// The ways between pairs of ranks that are on these hosts, along lanes with these ends.
     pub(super) fn new(
         network: &Network,
-        program: &RankProgram,
+        pairs: &[[u32; 2]],
         hosts: &[usize],
         lanes: &[LanePorts],
         tcp: bool,
     ) -> Self {
-        let pairs = program.pairs();
         let both = pairs.iter().flat_map(|&[one, other]| [[one, other], [other, one]]);
         let mut order: Vec<([u32; 2], u32)> = both.zip(0..).collect();
         order.sort_unstable();
@@ -66,7 +65,7 @@ impl Ways {
             ways: vec![none; order.len()],
             hops: Vec::new(),
             starts: Vec::with_capacity(order.len()),
-            of_rank: vec![Vec::new(); program.ranks()],
+            of_rank: vec![Vec::new(); hosts.len()],
             of_host: vec![Vec::new(); network.hosts()],
             coming: vec![0; network.switches()],
         };
