@@ -64,11 +64,15 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", args.out.display())))?;
     let directory = args.out.canonicalize()?;
     if let Some(archive) = &args.from_otf2 {
-        let notes = otf2::import(archive, &directory)?;
+        let (written, notes) = otf2::import(archive, &directory)?;
         notes.iter().for_each(|note| output::say(&format!("meikyo: {note}")));
-        let written = files::list_ranks(&directory)?;
-        tell(args, &directory, &written)?;
-        return Ok(Answer::Yes);
+        files::list(&directory, &written)?;
+        let told = tell(args, &directory, &written);
+        if told.is_err() {
+            // There is no trace, and the next attempt is not refused because of this one.
+            std::fs::remove_file(list)?;
+        }
+        return told.map(|()| Answer::Yes);
     }
     let (status, written) = recorded(args, &directory)?;
     let code = code_of(status);

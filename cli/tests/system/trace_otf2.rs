@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Two ranks as Score-P records them: octets of collective operations are sums over all members. Times are microseconds.
+/// Two ranks as Score-P records them, within a function of the program that is called like one of MPI: octets of collective operations are sums over all members. Times are microseconds.
 const WRITER_C: &str = r#"
 #include <otf2/otf2.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static OTF2_TimeStamp after(void *u, OTF2_FileType t, OTF2_LocationRef l) { retu
 static OTF2_FlushCallbacks flush = {.otf2_pre_flush = before, .otf2_post_flush = after};
 enum { INIT, SEND, RECV, IRECV, WAIT, SENDRECV, ALLREDUCE, IALLREDUCE, SCAN, FINALIZE, WORK, REGIONS };
 static const char *names[REGIONS] = {"MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Irecv", "MPI_Wait", "MPI_Sendrecv",
-    "MPI_Allreduce", "MPI_Iallreduce", "MPI_Scan", "MPI_Finalize", "work"};
+    "MPI_Allreduce", "MPI_Iallreduce", "MPI_Scan", "MPI_Finalize", "mpi_halo_exchange"};
 static OTF2_EvtWriter *w;
 static uint64_t now;
 static void in(int region, int after) { OTF2_EvtWriter_Enter(w, NULL, now += after, region); }

@@ -388,6 +388,7 @@ function Chart({ quantity: { table, column }, names: given, named = false, bound
  */
 function useBusiest(watch: Watch, bounds: () => Bounds, most: number): { names: readonly string[]; again: () => void } {
   const [names, setNames] = useState<readonly string[]>([]);
+  const drawn = useRef(names);
   const chosen = useRef("");
   const { recording: id, table, column, model } = watch.request;
   const { window: window_, find } = view.value;
@@ -396,16 +397,18 @@ function useBusiest(watch: Watch, bounds: () => Bounds, most: number): { names: 
     const { fromUs, toUs } = bounds();
     const next = busiestDevices(watch.bins, model, fromUs, toUs, most, LINES_MAX, kept);
     chosen.current = next.length > 0 ? key : "";
-    setNames((before) => (before.join() === next.join() ? before : next));
+    if (drawn.current.join() === next.join()) return;
+    drawn.current = next;
+    setNames(next);
   };
   useEffect(
     () =>
       watch.filled.subscribe((filled) => {
         if (!filled) return;
         if (chosen.current !== key) choose([]);
-        else if (names.length < most) choose(names);
+        else if (drawn.current.length < most) choose(drawn.current);
       }),
-    [watch, key, most, names],
+    [watch, key, most],
   );
   return { names, again: () => choose([]) };
 }

@@ -55,9 +55,17 @@ pub(super) fn list_ranks(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     ranks.sort_unstable();
-    let names: Vec<String> = ranks.iter().map(|rank| format!("rank-{rank}.txt")).collect();
-    if !names.is_empty() {
-        std::fs::write(directory.join(LIST), names.join("\n") + "\n")?;
+    let written: Vec<PathBuf> =
+        ranks.iter().map(|rank| directory.join(format!("rank-{rank}.txt"))).collect();
+    if !written.is_empty() {
+        list(directory, &written)?;
     }
-    Ok(names.iter().map(|name| directory.join(name)).collect())
+    Ok(written)
+}
+
+/// Writes the list of these files, which lie in the directory.
+pub(super) fn list(directory: &Path, written: &[PathBuf]) -> Result<(), Failure> {
+    let names = written.iter().filter_map(|path| path.file_name()?.to_str());
+    let lines: String = names.map(|name| format!("{name}\n")).collect();
+    Ok(std::fs::write(directory.join(LIST), lines)?)
 }

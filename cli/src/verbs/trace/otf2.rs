@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use meikyo_console::failure::Failure;
-use meikyo_models::prediction::trace::otf2::{Imported, Otf2Events};
+use meikyo_models::prediction::trace::otf2::{Imported, Notes, Otf2Events};
 use meikyo_mpi::compiler;
 
 const READER: [(&str, &str); 1] = [("reader.c", include_str!("otf2/reader.c"))];
 
-/// Writes a file for each rank of the archive into a directory; gives what has to be said about it.
-pub(super) fn import(archive: &Path, directory: &Path) -> Result<Vec<String>, Failure> {
+/// Writes a file for each rank of the archive into a directory; gives these, and what has to be said about them.
+pub(super) fn import(
+    archive: &Path,
+    directory: &Path,
+) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
     let cannot = |error| Failure::new(format!("cannot read `{}`: {error}", archive.display()));
     if !File::open(archive).and_then(|file| file.metadata()).map_err(cannot)?.is_file() {
         let not_one = format!("`{}` is no file", archive.display());
@@ -31,10 +34,13 @@ pub(super) fn import(archive: &Path, directory: &Path) -> Result<Vec<String>, Fa
     let read = events(&reader, archive, built.path());
     built.close()?;
     let imported = read?;
-    for (rank, text) in imported.ranks.iter().enumerate() {
-        fs::write(directory.join(format!("rank-{rank}.txt")), text)?;
+    let mut written = Vec::new();
+    for (rank, text) in imported.texts().enumerate() {
+        let path = directory.join(format!("rank-{rank}.txt"));
+        fs::write(&path, text)?;
+        written.push(path);
     }
-    Ok(notes(&imported))
+    Ok((written, notes(&imported.notes)))
 }
 
 /// What the reader says of an archive.
@@ -71,14 +77,15 @@ fn refused(archive: &Path, status: ExitStatus, said: &Path) -> Failure {
         .hint("`otf2-print` says more of a damaged archive; record the program anew")
 }
 
-fn notes(imported: &Imported) -> Vec<String> {
-    let Imported { untold, assumed, unfinished, between_groups, apportioned, .. } = imported;
+fn notes(notes: &Notes) -> Vec<String> {
+    let Notes { untold, assumed, unfinished, one_sided, switched_off, between_groups, apportioned } =
+        notes;
     let mut notes = Vec::new();
     let untold: Vec<String> =
         untold.iter().map(|(name, count)| format!("{count} of {name}")).collect();
     if !untold.is_empty() {
         notes.push(format!(
-            "the archive does not say what these calls sent, and they are left out: {}",
+            "these calls are left out, of whose data the archive or a trace says nothing: {}",
             untold.join(", ")
         ));
     }
@@ -93,6 +100,16 @@ fn notes(imported: &Imported) -> Vec<String> {
             "the archive does not say how {unfinished} requests ended, and they are left out"
         ));
     }
+    if *one_sided > 0 {
+        notes.push(format!(
+            "the archive has only the sender or only the receiver of {one_sided} messages, and they are left out"
+        ));
+    }
+    if *switched_off > 0 {
+        notes.push(format!(
+            "recording was switched off {switched_off} times in all ranks: what they did then is left out"
+        ));
+    }
     if *between_groups > 0 {
         notes.push(format!(
             "{between_groups} messages or operations between two groups are left out"
@@ -100,8 +117,8 @@ fn notes(imported: &Imported) -> Vec<String> {
     }
     if *apportioned > 0 {
         notes.push(format!(
-            "{apportioned} calls of MPI_Alltoallv or MPI_Alltoallw: the archive has the sums of each rank only, and \
-             what goes between two is taken to be in proportion to them"
+            "{apportioned} calls of MPI_Alltoallv, MPI_Alltoallw or MPI_Reduce_scatter: the archive has sums only, and \
+             what goes between two ranks is taken to be in proportion to them"
         ));
     }
     notes

@@ -5,7 +5,8 @@
 //! end what it received, a combined send and receive are two records within one call, and what a collective operation
 //! is about is known only with the octets of all its members. So lines are written when all events are read.
 //!
-//! An event costs some 0.5 µs and a call 64 octets of memory until then. Nothing here opens a file.
+//! An event costs some 0.5 µs and a call 64 octets of memory until then, an operation of n ranks 24 n more; lines are made for one rank
+//! after the other. Nothing here opens a file.
 
 mod amounts;
 mod events;
@@ -14,9 +15,9 @@ mod unfinished;
 
 use std::collections::BTreeMap;
 
-use amounts::{Amounts, Operation};
+use amounts::{All, Amounts, Operation};
 
-use crate::prediction::ranks::number;
+use crate::prediction::ranks::{number, rank as rank_of};
 
 /// Who writes archives whose octets of a collective operation are sums over all members.
 const SUMS_ALL: &str = "Score-P";
@@ -42,22 +43,32 @@ pub enum Otf2Error {
 }
 
 /// An archive as a trace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Imported {
-    /// The lines of each rank.
-    pub ranks: Vec<String>,
-    /// Calls of MPI that send something of which the archive holds nothing, by name. Those of
-    /// which all partners are nobody (`MPI_PROC_NULL`) are among them.
+    events: Otf2Events,
+    all: BTreeMap<u64, Vec<All>>,
+    /// What is not as in the program.
+    pub notes: Notes,
+}
+
+/// What a trace of an archive lacks, or has by assumption.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Calls of MPI that send something of which the archive holds nothing, or nothing that a trace has words for, by
+    /// name. Those of which all partners are nobody (`MPI_PROC_NULL`) are among them.
     pub untold: BTreeMap<String, u64>,
     /// Receives of which the archive holds only that they were begun; they are taken to have received, in order, what
     /// was sent to their rank and received by nobody, and to have ended with the next call that waits.
     pub assumed: u64,
-    /// The same, where what was sent is of another number, so that they are left out.
+    /// The same, where what was sent is of another number, so that they are left out, and operations whose end is not told.
     pub unfinished: u64,
+    /// Messages of which only one side tells, so that they are left out.
+    pub one_sided: u64,
+    /// How often recording was switched off: what a rank did then is left out.
+    pub switched_off: u64,
     /// Messages and operations between two groups of ranks, which are left out.
     pub between_groups: u64,
-    /// Calls of operations with other amounts between any two members, of which the archive holds only each
-    /// member's sums.
+    /// Calls of operations with other amounts for each member, of which the archive holds only sums.
     pub apportioned: u64,
 }
 
@@ -72,9 +83,7 @@ pub struct Otf2Events {
     world: Vec<u64>,
     comms: BTreeMap<u64, Comm>,
     messages: u64,
-    /// What each member of a communicator told of each of its operations, in order.
-    told: BTreeMap<u64, Vec<Vec<Amounts>>>,
-    imported: Imported,
+    notes: Notes,
 }
 
 #[derive(Debug, Default)]
@@ -119,8 +128,6 @@ struct Rank {
     /// Where requests were begun, and how many were whose end was not told.
     requests: BTreeMap<u64, usize>,
     open: u64,
-    /// How many operations of each communicator were told.
-    operations: BTreeMap<u64, usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -137,8 +144,8 @@ enum Call {
     },
     Collective {
         comm: u64,
-        at: usize,
-        operation: u64,
+        operation: Operation,
+        told: Amounts,
         root: u64,
     },
     /// A wait of which nothing is told.
@@ -146,6 +153,7 @@ enum Call {
     /// What was begun and is told at its end: a receive, or an operation of all.
     Open {
         receives: bool,
+        blocks: bool,
     },
     /// What was begun and takes no network.
     Nothing,
@@ -195,29 +203,53 @@ impl Otf2Events {
         Ok(())
     }
 
-    /// All ranks' lines, once all events are read.
+    /// Makes a trace of it, once all events are read.
     ///
     /// # Errors
     /// If no ranks are defined.
     pub fn finish(mut self) -> Result<Imported, Otf2Error> {
         self.resolve()?;
-        self.imported.assumed = unfinished::assume(&mut self.ranks);
-        let texts = self.ranks.iter().enumerate().map(|(own, rank)| self.text(own, rank));
-        self.imported.ranks = texts.collect();
-        for rank in &self.ranks {
-            for call in &rank.calls {
-                match call {
-                    Call::Open { .. } => self.imported.unfinished += 1,
-                    Call::Collective { operation, .. }
-                        if Operation::of(*operation).is_some_and(Operation::is_apportioned) =>
-                    {
-                        self.imported.apportioned += 1;
-                    }
-                    _ => {}
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.assumed = unfinished::assume(&mut self.ranks);
+        notes.one_sided = unfinished::drop_one_sided(&mut self.ranks);
+        let all = self.all_told();
+        for call in self.ranks.iter().flat_map(|rank| &rank.calls) {
+            match call {
+                Call::Open { .. } => notes.unfinished += 1,
+                Call::Collective { operation, .. }
+                    if operation.is_apportioned(self.defined.sums_all) =>
+                {
+                    notes.apportioned += 1;
                 }
+                _ => {}
             }
         }
-        Ok(self.imported)
+        Ok(Imported { events: self, all, notes })
+    }
+
+    /// What all members told of each operation of each communicator. They call the same ones in the same order, but
+    /// those that do not block may end in another.
+    fn all_told(&self) -> BTreeMap<u64, Vec<All>> {
+        let mut told: BTreeMap<u64, Vec<(Operation, u64, Vec<Amounts>)>> = BTreeMap::new();
+        for (own, rank) in self.ranks.iter().enumerate() {
+            let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+            for call in &rank.calls {
+                let Call::Collective { comm, operation, root, told: amounts } = call else {
+                    continue;
+                };
+                let members = &self.comms[comm].members;
+                let (count, of_comm) =
+                    (counts.entry(*comm).or_default(), told.entry(*comm).or_default());
+                if of_comm.len() <= *count {
+                    of_comm.push((*operation, *root, vec![Amounts::default(); members.len()]));
+                }
+                of_comm[*count].2[place_of(own, members)] = *amounts;
+                *count += 1;
+            }
+        }
+        let sums_all = self.defined.sums_all;
+        let all = |(operation, root, told)| All::new(operation, root, told, sums_all);
+        told.into_iter().map(|(comm, of)| (comm, of.into_iter().map(all).collect())).collect()
     }
 
     /// Looks up who is who, before the first event.
@@ -299,6 +331,12 @@ impl Call {
             Self::Compute(_) | Self::UntoldWait | Self::Open { .. } | Self::Nothing => None,
         }
     }
+}
+
+/// The place of a rank among the members of a communicator that it has called something of.
+fn place_of(own: usize, members: &[u32]) -> usize {
+    let place = members.iter().position(|member| rank_of(*member) == own);
+    place.expect("only members call operations")
 }
 
 fn undefined(kind: &str, number: u64) -> Otf2Error {

@@ -10,6 +10,8 @@
    comm COMM GROUP
    region REGION NAME                          of MPI
    begins TIME LOCATION, ends TIME LOCATION    its first and its last event
+   flush TIME LOCATION UNTIL                   the tool wrote what it had recorded
+   off TIME LOCATION, on TIME LOCATION         recording
    enter TIME LOCATION REGION, leave TIME LOCATION
    send TIME LOCATION RECEIVER COMM TAG OCTETS
    isend TIME LOCATION RECEIVER COMM TAG OCTETS REQUEST
@@ -28,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void die(const char *what, OTF2_ErrorCode error) {
     fprintf(stderr, "%s%s%s\n", what, error ? ": " : "", error ? OTF2_Error_GetDescription(error) : "");
@@ -41,15 +44,19 @@ static void check(OTF2_ErrorCode error, const char *what) {
 /* Entries of 64-bit names, which come in any order. */
 struct entry {
     uint64_t name;
+    /* Of a region its name, of a location its process. */
     uint64_t value;
     char *text;
-    uint64_t first, last;
+    /* Of a region whether its paradigm is MPI, of a location whether its process has a rank, and then whether it had an
+       event. */
+    int marked, seen;
+    uint64_t last;
 };
 struct table {
     struct entry *entries;
     size_t count, room;
 };
-static struct table strings, regions, locations;
+static struct table strings, regions, locations, ranks;
 
 static struct entry *add(struct table *table, uint64_t name) {
     if (table->count == table->room) {
@@ -95,7 +102,7 @@ static OTF2_CallbackCode location_is(
     void *user, OTF2_LocationRef self, OTF2_StringRef name, OTF2_LocationType type, uint64_t events,
     OTF2_LocationGroupRef process
 ) {
-    add(&locations, self);
+    add(&locations, self)->value = process;
     printf("location %" PRIu64 " %" PRIu32 "\n", self, process);
     DONE;
 }
@@ -105,7 +112,9 @@ static OTF2_CallbackCode region_is(
     OTF2_RegionRole role, OTF2_Paradigm paradigm, OTF2_RegionFlag flags, OTF2_StringRef file, uint32_t begins,
     uint32_t ends
 ) {
-    add(&regions, self)->value = name;
+    struct entry *region = add(&regions, self);
+    region->value = name;
+    region->marked = paradigm == OTF2_PARADIGM_MPI;
     DONE;
 }
 
@@ -115,7 +124,10 @@ static OTF2_CallbackCode group_is(
 ) {
     if (paradigm != OTF2_PARADIGM_MPI) DONE;
     switch (type) {
-        case OTF2_GROUP_TYPE_COMM_LOCATIONS: printf("ranks"); break;
+        case OTF2_GROUP_TYPE_COMM_LOCATIONS:
+            printf("ranks");
+            for (uint32_t at = 0; at < count; at++) add(&ranks, members[at]);
+            break;
         case OTF2_GROUP_TYPE_COMM_SELF: printf("self %" PRIu32 "\n", self); DONE;
         case OTF2_GROUP_TYPE_COMM_GROUP:
             printf("group %" PRIu32 " %d", self, (flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0);
@@ -134,14 +146,21 @@ static OTF2_CallbackCode comm_is(
     DONE;
 }
 
-/* Regions of MPI are called as its functions are, whatever paradigm their writer names. */
+/* Regions of MPI are called as its functions are. Their writer may name another paradigm, but then for all of them. */
 static void name_regions(void) {
+    int by_paradigm = 0;
     sort(&strings);
     for (size_t at = 0; at < regions.count; at++) {
         struct entry *region = &regions.entries[at], *name = find(&strings, region->value);
         int is_mpi = name && (!strncmp(name->text, "MPI_", 4) || !strncmp(name->text, "mpi_", 4));
         region->text = is_mpi ? name->text : NULL;
-        if (is_mpi) printf("region %" PRIu64 " %s\n", region->name, name->text);
+        by_paradigm |= is_mpi && region->marked;
+    }
+    for (size_t at = 0; at < regions.count; at++) {
+        struct entry *region = &regions.entries[at];
+        int is_mpi = region->text && (region->marked || !by_paradigm);
+        region->text = is_mpi ? region->text : NULL;
+        if (is_mpi) printf("region %" PRIu64 " %s\n", region->name, region->text);
     }
     sort(&regions);
 }
@@ -162,9 +181,8 @@ static void event(const char *word, uint64_t time, uint64_t at, int numbers, ...
 static void seen(uint64_t time, uint64_t at) {
     struct entry *location = find(&locations, at);
     if (!location) return;
-    if (!location->value) {
-        location->value = 1;
-        location->first = time;
+    if (!location->seen) {
+        location->seen = 1;
         event("begins", time, at, 0);
     }
     location->last = time;
@@ -172,6 +190,18 @@ static void seen(uint64_t time, uint64_t at) {
 
 static OTF2_CallbackCode thread_begin(EVENT, OTF2_CommRef comm, uint64_t count) {
     seen(time, at);
+    DONE;
+}
+
+static OTF2_CallbackCode flushed(EVENT, OTF2_TimeStamp until) {
+    seen(time, at);
+    event("flush", time, at, 1, (uint64_t)until);
+    DONE;
+}
+
+static OTF2_CallbackCode switched(EVENT, OTF2_MeasurementMode mode) {
+    seen(time, at);
+    event(mode == OTF2_MEASUREMENT_ON ? "on" : "off", time, at, 0);
     DONE;
 }
 
@@ -263,14 +293,33 @@ static void read_definitions(OTF2_Reader *reader) {
     sort(&locations);
 }
 
+/* Of all locations, those matter whose process has a rank: others measure devices. */
+static void mark_locations(void) {
+    struct table processes = {0};
+    for (size_t at = 0; at < ranks.count; at++) {
+        struct entry *location = find(&locations, ranks.entries[at].name);
+        if (location) add(&processes, location->value);
+    }
+    sort(&processes);
+    for (size_t at = 0; at < locations.count; at++)
+        locations.entries[at].marked = find(&processes, locations.entries[at].value) != NULL;
+}
+
 /* Opens the events of all locations. What files of definitions say of them maps numbers of theirs to global ones. */
 static void open_events(OTF2_Reader *reader) {
+    /* A file for each location stays open. */
+    struct rlimit files;
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     for (size_t at = 0; at < locations.count; at++)
-        check(OTF2_Reader_SelectLocation(reader, locations.entries[at].name), "cannot select a location");
+        if (locations.entries[at].marked) check(OTF2_Reader_SelectLocation(reader, locations.entries[at].name), "cannot select a location");
     int have_own = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
     check(OTF2_Reader_OpenEvtFiles(reader), "cannot open the events");
     for (size_t at = 0; at < locations.count; at++) {
         uint64_t location = locations.entries[at].name, count;
+        if (!locations.entries[at].marked) continue;
         OTF2_DefReader *own = have_own ? OTF2_Reader_GetDefReader(reader, location) : NULL;
         if (own) {
             check(OTF2_Reader_ReadAllLocalDefinitions(reader, own, &count), "cannot read a location's definitions");
@@ -287,6 +336,8 @@ static void read_events(OTF2_Reader *reader) {
     OTF2_GlobalEvtReaderCallbacks *calls = OTF2_GlobalEvtReaderCallbacks_New();
     OTF2_GlobalEvtReaderCallbacks_SetThreadBeginCallback(calls, thread_begin);
     OTF2_GlobalEvtReaderCallbacks_SetThreadEndCallback(calls, thread_begin);
+    OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, flushed);
+    OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(calls, switched);
     OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, enter);
     OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, leave);
     OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, mpi_send);
@@ -307,7 +358,7 @@ static void read_events(OTF2_Reader *reader) {
     check(OTF2_Reader_ReadAllGlobalEvents(reader, events, &count), "cannot read the events");
     for (size_t at = 0; at < locations.count; at++) {
         struct entry *location = &locations.entries[at];
-        if (location->value) event("ends", location->last, location->name, 0);
+        if (location->seen) event("ends", location->last, location->name, 0);
     }
     OTF2_Reader_CloseGlobalEvtReader(reader, events);
 }
@@ -320,6 +371,7 @@ int main(int count, char **words) {
     char *creator = NULL;
     if (OTF2_Reader_GetCreator(reader, &creator) == OTF2_SUCCESS && creator) printf("creator %s\n", creator);
     read_definitions(reader);
+    mark_locations();
     open_events(reader);
     read_events(reader);
     OTF2_Reader_CloseEvtFiles(reader);

@@ -54,9 +54,13 @@ const NAMES: [&str; 17] = [
 ];
 
 /// Other calls that send, unless their partner is nobody.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 15] = [
     "sendrecv",
     "sendrecv_replace",
+    "isendrecv",
+    "isendrecv_replace",
+    "pready",
+    "rget_accumulate",
     "put",
     "get",
     "accumulate",
@@ -68,10 +72,9 @@ const OTHERS: [&str; 11] = [
     "raccumulate",
 ];
 
-/// Whether a call of this name sends something in any case, or but for a partner that is nobody.
+/// Whether a call sends something in any case, or but for a partner that is nobody; its name is that of the function without
+/// `MPI_`.
 pub(super) fn sends(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let name = name.trim_start_matches("mpi_").trim_end_matches("_c");
     let at_once = name.strip_prefix('i').unwrap_or(name);
     OTHERS.contains(&name)
         || [name, at_once].iter().any(|name| NAMES.contains(name))
@@ -102,92 +105,132 @@ impl Operation {
         })
     }
 
-    /// Whether what goes between two members is not known, only sums.
-    pub(super) fn is_apportioned(self) -> bool {
-        self == Self::AllToAllUneven
+    /// Whether parts of members are not known, only sums.
+    pub(super) fn is_apportioned(self, sums_all: bool) -> bool {
+        self == Self::AllToAllUneven || self == Self::ReduceScatter && !sums_all
+    }
+}
+
+/// What all members told of an operation, and what follows from it for each.
+#[derive(Debug)]
+pub(super) struct All {
+    told: Vec<Amounts>,
+    sums_all: bool,
+    /// To how many members goes what is told to be sent by one.
+    count: u64,
+    /// The most that others than the root sent and received.
+    others: Amounts,
+    /// What the members before each one received together, and at last all.
+    received_before: Vec<u128>,
+}
+
+impl All {
+    pub(super) fn new(operation: Operation, root: u64, told: Vec<Amounts>, sums_all: bool) -> Self {
+        let at_root = |at: usize| u64::try_from(at) == Ok(root);
+        let others = || told.iter().enumerate().filter(|(at, _)| !at_root(*at));
+        let most = |of: fn(&Amounts) -> u64| others().map(|(_, told)| of(told)).max().unwrap_or(0);
+        let mut sum = 0;
+        let before = told.iter().map(|told| {
+            sum += u128::from(told.received);
+            sum
+        });
+        Self {
+            count: if sums_all { operation.count(&told) } else { 1 },
+            others: Amounts { sent: most(|told| told.sent), received: most(|told| told.received) },
+            received_before: std::iter::once(0).chain(before).collect(),
+            told,
+            sums_all,
+        }
     }
 
-    /// What member `own` called, given what all told.
-    pub(super) fn words(self, own: usize, root: u64, all: &[Amounts], sums_all: bool) -> String {
-        let members = u64::try_from(all.len()).expect("members are counted in 64 bits");
-        let others = || {
-            let at_root = |at: usize| u64::try_from(at) == Ok(root);
-            all.iter().enumerate().filter(move |(at, _)| !at_root(*at)).map(|(_, told)| told)
-        };
-        let received = || others().map(|told| told.received).max().unwrap_or(0);
-        let sent = || others().map(|told| told.sent).max().unwrap_or(0);
-        // Of an operation of all with all.
-        let part = |sum: u64| if sums_all { part(sum, members) } else { sum };
-        let each_sent = || all.iter().map(|told| part(told.sent));
-        let one_sent = || each_sent().max().unwrap_or(0);
-        match self {
-            Self::Barrier => "barrier".to_owned(),
-            Self::Broadcast => format!("bcast {} {root}", received()),
-            Self::Reduce => format!("reduce {} 0 {root}", sent()),
-            Self::AllReduce => format!("allreduce {} 0", one_sent()),
-            Self::Scan => {
-                let first = all.first().map_or(0, |told| told.sent);
-                format!("scan {} 0", part(first))
+    /// What member `own` called.
+    pub(super) fn words(&self, operation: Operation, root: u64, own: usize) -> String {
+        let Self { told, sums_all, count, others, .. } = self;
+        let part = |sum: u64| sum / count;
+        let most_sent = || part(told.iter().map(|told| told.sent).max().unwrap_or(0));
+        let members = u64::try_from(told.len()).expect("members are counted in 64 bits");
+        match operation {
+            Operation::Barrier => "barrier".to_owned(),
+            Operation::Broadcast => format!("bcast {} {root}", others.received),
+            Operation::Reduce => format!("reduce {} 0 {root}", others.sent),
+            Operation::AllReduce => format!("allreduce {} 0", most_sent()),
+            Operation::Scan | Operation::ExclusiveScan => {
+                let verb = if operation == Operation::Scan { "scan" } else { "exscan" };
+                format!("{verb} {} 0", part(told.first().map_or(0, |told| told.sent)))
             }
-            Self::ExclusiveScan => {
-                let first = all.first().map_or(0, |told| told.sent);
-                let bytes = if sums_all { first / members.saturating_sub(1).max(1) } else { first };
-                format!("exscan {bytes} 0")
+            Operation::AllToAll => format!("alltoall {0} {0}", most_sent()),
+            Operation::AllGather => format!("allgather {0} {0}", most_sent()),
+            Operation::Gather => format!("gather {0} {0} {root}", others.sent),
+            Operation::Scatter => format!("scatter {0} {0} {root}", others.received),
+            Operation::GatherUneven => {
+                let each = words(told.iter().map(|told| told.sent));
+                format!("gatherv {} {each} {root}", told[own].sent)
             }
-            Self::AllToAll => format!("alltoall {0} {0}", one_sent()),
-            Self::AllGather => format!("allgather {0} {0}", one_sent()),
-            Self::Gather => format!("gather {0} {0} {root}", sent()),
-            Self::Scatter => format!("scatter {0} {0} {root}", received()),
-            Self::GatherUneven => {
-                let each: Vec<u64> = all.iter().map(|told| told.sent).collect();
-                format!("gatherv {} {} {root}", each[own], words(each.iter().copied()))
+            Operation::ScatterUneven => {
+                let each = words(told.iter().map(|told| told.received));
+                format!("scatterv {each} {} {root}", told[own].received)
             }
-            Self::ScatterUneven => {
-                let each: Vec<u64> = all.iter().map(|told| told.received).collect();
-                format!("scatterv {} {} {root}", words(each.iter().copied()), each[own])
+            Operation::AllGatherUneven => {
+                let each = words(told.iter().map(|told| part(told.sent)));
+                format!("allgatherv {} {each}", part(told[own].sent))
             }
-            Self::AllGatherUneven => {
-                format!("allgatherv {} {}", part(all[own].sent), words(each_sent()))
+            Operation::AllToAllUneven => {
+                let out = words((0..told.len()).map(|to| self.between(own, to)));
+                let into = words((0..told.len()).map(|from| self.between(from, own)));
+                format!("alltoallv {} {out} {} {into}", told[own].sent, told[own].received)
             }
-            Self::AllToAllUneven => {
-                let out = words((0..all.len()).map(|to| between(own, to, all)));
-                let into = words((0..all.len()).map(|from| between(from, own, all)));
-                let told = all[own];
-                format!("alltoallv {} {out} {} {into}", told.sent, told.received)
-            }
-            Self::ReduceScatter | Self::ReduceScatterBlock => {
-                // Buffers tell what the result is as a whole.
-                let each = all.iter().map(|told| match (sums_all, self) {
-                    (false, Self::ReduceScatter) => told.sent / members.max(1),
+            Operation::ReduceScatter | Operation::ReduceScatterBlock => {
+                let each = words(told.iter().map(|told| match (sums_all, operation) {
+                    // Buffers tell what the result is as a whole.
+                    (false, Operation::ReduceScatter) => told.sent / members,
                     _ => part(told.received),
-                });
-                format!("reducescatter {} 0", words(each))
+                }));
+                format!("reducescatter {each} 0")
             }
         }
     }
-}
 
-/// What goes to each of `members`, of which one is the sender, if `sum` goes to all. In place nothing goes to the sender; that
-/// is taken to be so where only then each part is whole, in numbers of four octets if possible.
-fn part(sum: u64, members: u64) -> u64 {
-    let counts = [members, members.saturating_sub(1)].into_iter().filter(|count| *count > 0);
-    let whole = |grain: u64| counts.clone().find(|count| sum.is_multiple_of(grain * count));
-    let count = whole(4).or_else(|| whole(1)).unwrap_or_else(|| members.max(1));
-    sum / count
-}
-
-/// What goes from one member to another, if each member's receives come from all in proportion to what these send.
-fn between(from: usize, to: usize, all: &[Amounts]) -> u64 {
-    let wide = |told: &Amounts| u128::from(told.received);
-    let total: u128 = all.iter().map(wide).sum();
-    if total == 0 {
-        return 0;
+    /// What goes from one member to another, if each one's receives come from all in proportion to what these send.
+    fn between(&self, from: usize, to: usize) -> u64 {
+        let total = self.received_before.last().copied().unwrap_or(0);
+        let share = |received: u128| {
+            let sent = u128::from(self.told[from].sent);
+            (sent * received).checked_div(total).unwrap_or(0)
+        };
+        let share = share(self.received_before[to + 1]) - share(self.received_before[to]);
+        u64::try_from(share).expect("no more than is sent")
     }
-    let before: u128 = all[..to].iter().map(wide).sum();
-    let sent = u128::from(all[from].sent);
-    let share = |received: u128| sent * received / total;
-    let share = share(before + wide(&all[to])) - share(before);
-    u64::try_from(share).expect("no more than is sent")
+}
+
+impl Operation {
+    /// To how many members goes what a member tells to send: to all, or in place to all others.
+    fn count(self, told: &[Amounts]) -> u64 {
+        let members = u64::try_from(told.len()).expect("members are counted in 64 bits");
+        let others = members.saturating_sub(1).max(1);
+        let most = |of: fn(&Amounts) -> u64| told.iter().map(of).max().unwrap_or(0);
+        let sum =
+            |of: fn(&Amounts) -> u64| told.iter().map(|told| u128::from(of(told))).sum::<u128>();
+        let (sent, received) = (|told: &Amounts| told.sent, |told: &Amounts| told.received);
+        let of_all = |most: u64| u128::from(most) * u128::from(members);
+        let is_in_place = match self {
+            // The last one sends to itself only, or to nobody.
+            Self::Scan => told.last().is_some_and(|last| last.sent == 0),
+            Self::ExclusiveScan => true,
+            // What all send arrives at each.
+            Self::AllGatherUneven => sum(sent) != of_all(most(received)),
+            Self::ReduceScatter => sum(received) != of_all(most(sent)),
+            // Sums of numbers, which have four octets at least.
+            Self::AllReduce | Self::ReduceScatterBlock => {
+                let fits = |count: u64| most(sent).is_multiple_of(4 * count);
+                !fits(members.max(1)) && fits(others)
+            }
+            _ => {
+                let fits = |count: u64| most(sent).is_multiple_of(count);
+                !fits(members.max(1)) && fits(others)
+            }
+        };
+        if is_in_place { others } else { members.max(1) }
+    }
 }
 
 fn words(numbers: impl Iterator<Item = u64>) -> String {

@@ -1,6 +1,6 @@
 //! What events make of the ranks that call.
 
-use super::amounts::{self, Amounts};
+use super::amounts::{self, Amounts, Operation};
 use super::{Call, Comm, Defined, Message, Otf2Error, Otf2Events, Place, Rank, undefined};
 use crate::prediction::ranks::number;
 
@@ -25,10 +25,23 @@ impl Otf2Events {
             ("begins", []) => place.left = Some(time),
             ("ends", []) => {
                 if place.is_of_mpi && place.depth == 0 && !rank.finalized {
-                    rank.computed_ns += self.defined.computed(place.left, time);
+                    rank.computes(self.defined.computed(place.left, time));
                     rank.add_computing();
                 }
             }
+            ("flush", [until]) => {
+                // Nothing of that is the program's.
+                let flushed = until.saturating_sub(time);
+                place.left = place.left.map(|left| left.saturating_add(flushed));
+            }
+            ("off", []) => {
+                if place.is_of_mpi && place.depth == 0 {
+                    rank.computes(self.defined.computed(place.left, time));
+                }
+                place.left = None;
+                self.notes.switched_off += u64::from(place.is_of_mpi);
+            }
+            ("on", []) => place.left = Some(time),
             ("enter", [region]) => {
                 place.depth += 1;
                 if place.depth == 1 {
@@ -72,10 +85,23 @@ impl Otf2Events {
         let Some(name) = self.defined.regions.get(&place.call).filter(|_| !place.told) else {
             return;
         };
-        if amounts::sends(name) {
-            *self.imported.untold.entry(name.clone()).or_default() += 1;
-        } else if name.to_ascii_lowercase().starts_with("mpi_wait") {
-            self.ranks[place.rank].add(Call::UntoldWait);
+        let rank = &mut self.ranks[place.rank];
+        match plain(name).as_str() {
+            // What they received is found among what nobody received.
+            "mrecv" => {
+                rank.add(Call::Open { receives: true, blocks: true });
+            }
+            "imrecv" => {
+                rank.add(Call::Open { receives: true, blocks: false });
+                rank.open += 1;
+            }
+            wait if wait.starts_with("wait") => {
+                rank.add(Call::UntoldWait);
+            }
+            other if amounts::sends(other) => {
+                *self.notes.untold.entry(name.clone()).or_default() += 1;
+            }
+            _ => {}
         }
     }
 
@@ -86,7 +112,7 @@ impl Otf2Events {
         match self.comms.get(&comm) {
             Some(known) if known.members.len() > 1 => return Some(known),
             Some(_) => {}
-            None => self.imported.between_groups += 1,
+            None => self.notes.between_groups += 1,
         }
         if let Some(request) = request {
             self.ranks[place.rank].forget(request);
@@ -116,13 +142,23 @@ impl Otf2Events {
                 rank.begin(request, at);
             }
             (_, Some(request)) => {
-                if let Some(at) = rank.end(request) {
-                    rank.calls[at] = Call::Message { sends: false, blocks: false, message };
-                    rank.add(Call::Wait { sends: false, message });
+                let call = Call::Message { sends: false, blocks: false, message };
+                match rank.end(request) {
+                    Some(at) => rank.calls[at] = call,
+                    // It was begun while nothing was recorded.
+                    None => {
+                        rank.add(call);
+                    }
                 }
+                rank.add(Call::Wait { sends: false, message });
             }
             ("send", None) => {
-                let at = rank.add(Call::Message { sends: true, blocks: true, message });
+                // Score-P tells of `MPI_Isend` so where it was asked not to record requests.
+                let name = self.defined.regions.get(&place.call).map(|name| plain(name));
+                let begins =
+                    name.is_some_and(|name| name.starts_with('i') && name.ends_with("send"));
+                let blocks = place.depth == 0 || !begins;
+                let at = rank.add(Call::Message { sends: true, blocks, message });
                 place.sent = (place.depth > 0).then_some(at);
             }
             (_, None) => rank.receive(place.sent.take(), message),
@@ -139,22 +175,24 @@ impl Otf2Events {
         told: Amounts,
         request: Option<u64>,
     ) -> Result<(), Otf2Error> {
+        let Some(operation) = Operation::of(operation) else {
+            // It makes or frees something.
+            let place = self.places.get_mut(&location).expect("the event came from it");
+            place.told = true;
+            if let Some(request) = request {
+                self.ranks[place.rank].forget(request);
+            }
+            return Ok(());
+        };
         let own = number(self.places[&location].rank);
         let Some(Comm { members, .. }) = self.through(location, comm, request) else {
             return Ok(());
         };
-        let count = members.len();
-        let place = members.iter().position(|member| *member == own);
-        let place = place.ok_or_else(|| undefined("a member of communicator", comm))?;
-        let rank = &mut self.ranks[self.places[&location].rank];
-        let next = rank.operations.entry(comm).or_default();
-        let (at, of_comm) = (*next, self.told.entry(comm).or_default());
-        *next += 1;
-        if of_comm.len() <= at {
-            of_comm.push(vec![Amounts::default(); count]);
+        if !members.contains(&own) {
+            return Err(undefined("a member of communicator", comm));
         }
-        of_comm[at][place] = told;
-        let call = Call::Collective { comm, at, operation, root };
+        let rank = &mut self.ranks[self.places[&location].rank];
+        let call = Call::Collective { comm, operation, root, told };
         match request.and_then(|request| rank.end(request)) {
             Some(begun) => rank.calls[begun] = call,
             None => {
@@ -173,16 +211,23 @@ fn enter(
     region: u64,
 ) -> Result<(), Otf2Error> {
     let name = defined.regions.get(&region);
-    let name = name.ok_or_else(|| undefined("region", region))?.to_ascii_lowercase();
-    if place.is_of_mpi && !name.starts_with("mpi_init") {
-        rank.computed_ns += defined.computed(place.left, time);
+    let name = plain(name.ok_or_else(|| undefined("region", region))?);
+    if place.is_of_mpi && !["init", "init_thread"].contains(&name.as_str()) {
+        rank.computes(defined.computed(place.left, time));
     }
-    if name == "mpi_finalize" {
+    if name == "finalize" {
         rank.finalized = true;
         rank.add_computing();
     }
     (place.call, place.told, place.sent) = (region, false, None);
     Ok(())
+}
+
+/// A function's name in C or Fortran without what all of them have.
+fn plain(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let name = name.trim_start_matches("mpi_").trim_end_matches('_');
+    name.trim_end_matches("_c").to_owned()
 }
 
 impl Defined {
@@ -203,6 +248,11 @@ impl Rank {
         self.calls.len() - 1
     }
 
+    fn computes(&mut self, ns: u64) {
+        // Saturates: what was 585 years ago is as good as anything later.
+        self.computed_ns = self.computed_ns.saturating_add(ns);
+    }
+
     fn add_computing(&mut self) {
         let computed = std::mem::take(&mut self.computed_ns);
         if computed > 0 {
@@ -214,7 +264,7 @@ impl Rank {
     fn requested(&mut self, word: &str, request: u64) {
         match word {
             "posted" | "begun" => {
-                let at = self.add(Call::Open { receives: word == "posted" });
+                let at = self.add(Call::Open { receives: word == "posted", blocks: false });
                 self.begin(request, at);
             }
             "sent" => {

@@ -1,33 +1,49 @@
 //! The lines of a rank, when all is known.
 
-use super::amounts::Operation;
-use super::{Call, Comm, Message, Otf2Events, Rank};
-use crate::prediction::ranks::rank as rank_of;
+use std::collections::BTreeMap;
 
-impl Otf2Events {
-    pub(super) fn text(&self, own: usize, rank: &Rank) -> String {
+use super::{Call, Comm, Imported, Message, Rank, place_of};
+
+impl Imported {
+    /// The lines of each rank.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        self.events.ranks.iter().enumerate().map(|(own, rank)| self.text(own, rank))
+    }
+
+    fn text(&self, own: usize, rank: &Rank) -> String {
         let mut lines = vec![format!("{own} init")];
         if own == 0 {
-            lines.push(format!("0 comm_size {}", self.world.len()));
+            lines.push(format!("0 comm_size {}", self.events.world.len()));
         }
         let mut used: Vec<u64> = rank.calls.iter().filter_map(Call::comm).collect();
         used.sort_unstable();
         used.dedup();
         for comm in used {
-            let Comm { members, number } = &self.comms[&comm];
+            let Comm { members, number } = &self.events.comms[&comm];
             if *number > 0 {
                 let words: Vec<String> = members.iter().map(u32::to_string).collect();
                 let (count, words) = (words.len(), words.join(" "));
                 lines.push(format!("{own} comm_split {count} @{number} {words}"));
             }
         }
-        lines.extend(rank.calls.iter().filter_map(|call| self.line_of(own, rank.open, call)));
+        // Who records the ends of requests records all of them.
+        let untold_waits = rank.open > 0 && !self.events.defined.sums_all;
+        let mut operations = BTreeMap::new();
+        for call in &rank.calls {
+            lines.extend(self.line_of(own, untold_waits, &mut operations, call));
+        }
         lines.push(format!("{own} finalize\n"));
         lines.join("\n")
     }
 
-    /// The line of a call, if it is anything that takes time.
-    fn line_of(&self, own: usize, open: u64, call: &Call) -> Option<String> {
+    /// The line of a call, if it is anything that takes time. `operations` counts those of each communicator.
+    fn line_of(
+        &self,
+        own: usize,
+        untold_waits: bool,
+        operations: &mut BTreeMap<u64, usize>,
+        call: &Call,
+    ) -> Option<String> {
         let words = match call {
             Call::Compute(span) => format!("compute {span}"),
             Call::Message { sends, blocks, message: Message { other, tag, octets, .. } } => {
@@ -45,20 +61,19 @@ impl Otf2Events {
             Call::Wait { sends: false, message: Message { other, tag, .. } } => {
                 format!("wait {other} {own} {tag}")
             }
-            Call::Collective { comm, at, operation, root } => {
-                let members = &self.comms[comm].members;
-                let place = members.iter().position(|member| rank_of(*member) == own);
-                let place = place.expect("it was one when it told of this");
-                let all = &self.told[comm][*at];
-                Operation::of(*operation)?.words(place, *root, all, self.defined.sums_all)
+            Call::Collective { comm, operation, root, .. } => {
+                let at = operations.entry(*comm).or_default();
+                let all = &self.all[comm][*at];
+                *at += 1;
+                all.words(*operation, *root, place_of(own, &self.events.comms[comm].members))
             }
-            Call::UntoldWait if open > 0 => "waitall".to_owned(),
+            Call::UntoldWait if untold_waits => "waitall".to_owned(),
             Call::Open { .. } => {
                 return Some("# something was begun here whose end is not told".to_owned());
             }
             Call::UntoldWait | Call::Nothing => return None,
         };
-        let number = call.comm().map_or(0, |comm| self.comms[&comm].number);
+        let number = call.comm().map_or(0, |comm| self.events.comms[&comm].number);
         let through = if number > 0 { format!(" @{number}") } else { String::new() };
         Some(format!("{own} {words}{through}"))
     }

@@ -4,14 +4,14 @@
 //! receives without an end, each takes the next of those in the order in which they were sent. Which of them gets which does not
 //! change what a rank waits for where it waits for all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Call, Message, Rank};
 use crate::prediction::ranks::{number, rank};
 
 /// Gives messages to receives, and how many these are.
 pub(super) fn assume(ranks: &mut [Rank]) -> u64 {
-    let open = |call: &Call| matches!(call, Call::Open { receives: true });
+    let open = |call: &Call| matches!(call, Call::Open { receives: true, .. });
     let begun = |rank: &Rank| rank.calls.iter().filter(|call| open(call)).count();
     if ranks.iter().all(|rank| begun(rank) == 0) {
         return 0;
@@ -24,11 +24,52 @@ pub(super) fn assume(ranks: &mut [Rank]) -> u64 {
         }
         let receives = rank.calls.iter_mut().filter(|call| open(call));
         for (call, message) in receives.zip(missed) {
-            *call = Call::Message { sends: false, blocks: false, message };
+            let blocks = matches!(call, Call::Open { blocks: true, .. });
+            *call = Call::Message { sends: false, blocks, message };
             assumed += 1;
         }
     }
     assumed
+}
+
+/// Leaves out messages of which only one side tells, the last ones of their name; how many these are.
+pub(super) fn drop_one_sided(ranks: &mut [Rank]) -> u64 {
+    // By sender, receiver, communicator and tag: how many are sent and received.
+    let mut counts: BTreeMap<(usize, usize, u64, u64), [u64; 2]> = BTreeMap::new();
+    let name = |own: usize, sends: bool, message: &Message| {
+        let other = rank(message.other);
+        let (from, to) = if sends { (own, other) } else { (other, own) };
+        (from, to, message.comm, message.tag)
+    };
+    for (own, of) in ranks.iter().enumerate() {
+        for call in &of.calls {
+            if let Call::Message { sends, message, .. } = call {
+                counts.entry(name(own, *sends, message)).or_default()[usize::from(!sends)] += 1;
+            }
+        }
+    }
+    counts.retain(|_, [sent, received]| sent != received);
+    let mut seen: BTreeMap<(usize, usize, u64, u64), [u64; 2]> = BTreeMap::new();
+    let mut dropped = 0;
+    for (own, of) in ranks.iter_mut().enumerate() {
+        let mut without = BTreeSet::new();
+        for call in &mut of.calls {
+            if matches!(call, Call::Wait { message, .. } if without.contains(&message.order)) {
+                *call = Call::Nothing;
+            }
+            let Call::Message { sends, message, .. } = call else { continue };
+            let name = name(own, *sends, message);
+            let Some([sent, received]) = counts.get(&name) else { continue };
+            let seen = &mut seen.entry(name).or_default()[usize::from(!*sends)];
+            *seen += 1;
+            if *seen > *sent.min(received) {
+                without.insert(message.order);
+                *call = Call::Nothing;
+                dropped += 1;
+            }
+        }
+    }
+    dropped
 }
 
 /// What was sent to each rank and received by nobody, as the receiver would name it, in the order of sending.
