@@ -6,7 +6,7 @@
 //! - [`RankProgram`]: a program rank by rank, which every method can run;
 //! - [`flow`]: the program on the network, streams sharing lanes max-min fairly;
 //! - [`packet`]: rank by rank and frame by frame, through switches with queues and pause frames;
-//! - [`Bounds`]: what is true however streams share;
+//! - [`Loads`]: what is true however streams share, and what follows if they are staggered;
 //! - [`hpl`] and [`npb`]: the skeletons of HPL and of the NAS Parallel Benchmarks, these with
 //!   [`collective`] operations by the algorithms of their library;
 //! - [`trace`]: programs as they were recorded;
@@ -16,6 +16,7 @@
 //! two engines meet in a composition. What a wiring could be as other topologies ([`variant`]) stands
 //! here too, since both the command line and the benches ask for it.
 
+mod background;
 mod bounds;
 pub mod collective;
 mod course;
@@ -35,19 +36,22 @@ pub mod trace;
 mod variants;
 
 use meikyo_fabric::{Plan, Wiring};
+use meikyo_sim::{Options, Scheduler};
 use meikyo_units::{Bytes, Nanos};
 
 use crate::completions::count_f64;
+use background::Streams;
 use flow::FlowRun;
 use hpl::Hpl;
 use npb::{Npb, WrongRanks};
 use packet::{PacketError, PacketRun};
 
-pub use bounds::{Bounds, bounds};
+pub use background::{Background, WrongBackground};
+pub use bounds::{Bounds, Loads, bounds, loads};
 pub use course::Courses;
 pub use input::{Input, Method, Program, Replay, Settings, Skeleton};
 pub use network::{Lane, LaneEnd, LanePlace, Network, Rates};
-pub use placement::{Deal, Placement, TooManyRanks};
+pub use placement::{Deal, Placement, TooManyRanks, WrongList};
 pub use program::{Actor, Heard, LookAgain, Message, Messaging, Step, Stream};
 pub use ranks::{Op, RankActor, RankProgram, Script, Steps, connection};
 pub use sharing::Congestion;
@@ -107,6 +111,12 @@ pub enum PredictError {
     /// More ranks than slots.
     #[error("the ranks do not fit")]
     Placement(#[source] TooManyRanks),
+    /// A list of hosts that does not fit ranks or fabric.
+    #[error(transparent)]
+    List(WrongList),
+    /// Background traffic that cannot be.
+    #[error(transparent)]
+    Background(WrongBackground),
     /// The benchmark does not run on so many ranks.
     #[error(transparent)]
     Ranks(WrongRanks),
@@ -150,27 +160,40 @@ const BUSIEST_MAX: usize = 10;
 pub fn predict(wiring: &Wiring, plan: &Plan, input: &Input) -> Result<Prediction, PredictError> {
     let network = Network::new(wiring, plan, input.rates, input.seed);
     let ranks = input.program.ranks();
-    let placement = Placement::new(input.deal, ranks, network.hosts(), input.slots, input.seed)
-        .map_err(PredictError::Placement)?;
+    let placement = match &input.list {
+        Some(list) => {
+            let names = wiring.hosts.iter().map(|host| host.name.as_str());
+            Placement::listed(list, ranks, names).map_err(PredictError::List)?
+        }
+        None => Placement::new(input.deal, ranks, network.hosts(), input.slots, input.seed)
+            .map_err(PredictError::Placement)?,
+    };
+    let streams = Streams::new(wiring, &input.background).map_err(PredictError::Background)?;
+    // Whatever the method: what leaves nothing is refused.
+    let left = streams.taken_from(&network, ranks).map_err(PredictError::Background)?;
+    let network = if input.method == Method::Packet { network } else { left };
+    let fabric = Fabric { network: &network, placement: &placement, streams: &streams };
     match &input.program {
-        Program::Hpl(hpl) => predict_hpl(&network, &placement, input, hpl),
-        Program::Npb(npb) => predict_npb(&network, &placement, input, npb),
+        Program::Hpl(hpl) => predict_hpl(&fabric, input, hpl),
+        Program::Npb(npb) => predict_npb(&fabric, input, npb),
         Program::Trace(replay) => {
             let Replay { trace, units_per_s, collectives } = replay;
             let program = trace.program(*units_per_s, collectives);
-            predict_trace(&network, &placement, input, &program)
+            predict_trace(&fabric, input, &program)
         }
     }
 }
 
-fn predict_hpl(
-    network: &Network,
-    placement: &Placement,
-    input: &Input,
-    hpl: &Hpl,
-) -> Result<Prediction, PredictError> {
+/// What a program runs on.
+struct Fabric<'a> {
+    network: &'a Network,
+    placement: &'a Placement,
+    streams: &'a Streams,
+}
+
+fn predict_hpl(fabric: &Fabric<'_>, input: &Input, hpl: &Hpl) -> Result<Prediction, PredictError> {
     if let Some(memory) = input.memory {
-        let hosts = network.hosts();
+        let hosts = fabric.network.hosts();
         let all = u128::from(memory.get()) * hosts as u128;
         if u128::from(hpl.matrix().get()) > all {
             return Err(PredictError::Memory { matrix: hpl.matrix(), hosts, memory });
@@ -182,24 +205,28 @@ fn predict_hpl(
             return Err(PredictError::TooManyMessages { messages });
         }
         let program = hpl.program(&hpl.drawn_pivots());
-        let (outcome, bounds) = run_ranks(network, placement, input, &program)?;
-        return Ok(outcome.told(network, bounds, (hpl.gflops(outcome.time), "GFLOPS"), None));
+        let (outcome, bounds) = run_ranks(fabric, input, &program)?;
+        return Ok(outcome.told(
+            fabric.network,
+            bounds,
+            (hpl.gflops(outcome.time), "GFLOPS"),
+            None,
+        ));
     }
-    let bounds = bounds(network, hpl.actors(network, placement));
-    let run = flow::run(network, hpl.actors(network, placement), input.flow);
-    let run = run.map_err(PredictError::Deadlock)?;
-    let outcome = Outcome::of_flow(run, hpl.columns);
-    Ok(outcome.told(network, bounds, (hpl.gflops(outcome.time), "GFLOPS"), None))
+    let Fabric { network, placement, .. } = *fabric;
+    let loads = loads(network, hpl.actors(network, placement));
+    let outcome = if input.method == Method::Static {
+        Outcome::of_loads(&loads)
+    } else {
+        let run = flow::run(network, hpl.actors(network, placement), input.flow);
+        Outcome::of_flow(run.map_err(PredictError::Deadlock)?, hpl.columns)
+    };
+    Ok(outcome.told(fabric.network, loads.bounds, (hpl.gflops(outcome.time), "GFLOPS"), None))
 }
 
-fn predict_npb(
-    network: &Network,
-    placement: &Placement,
-    input: &Input,
-    npb: &Npb,
-) -> Result<Prediction, PredictError> {
+fn predict_npb(fabric: &Fabric<'_>, input: &Input, npb: &Npb) -> Result<Prediction, PredictError> {
     let program = npb.program().map_err(PredictError::Ranks)?;
-    let (outcome, bounds) = run_ranks(network, placement, input, &program)?;
+    let (outcome, bounds) = run_ranks(fabric, input, &program)?;
     let [sampled, all] = [npb.sampled(), npb.iterations()];
     let of_all = |count: u64| {
         let whole = u128::from(count) * u128::from(all) / u128::from(sampled);
@@ -207,7 +234,7 @@ fn predict_npb(
     };
     let whole = |span: Nanos| Nanos::new(of_all(span.get()));
     let rate = (npb.mops_per_rank(whole(outcome.time)), "Mop/s for each rank");
-    let told = outcome.told(network, bounds, rate, Some([sampled, all]));
+    let told = outcome.told(fabric.network, bounds, rate, Some([sampled, all]));
     let bounds =
         Bounds { compute: whole(bounds.compute), busiest_lane: whole(bounds.busiest_lane) };
     let carried = |(place, data): (LanePlace, Bytes)| (place, Bytes::new(of_all(data.get())));
@@ -217,36 +244,60 @@ fn predict_npb(
 }
 
 fn predict_trace(
-    network: &Network,
-    placement: &Placement,
+    fabric: &Fabric<'_>,
     input: &Input,
     program: &RankProgram,
 ) -> Result<Prediction, PredictError> {
     const HOUR_S: f64 = 3600.0;
-    let (outcome, bounds) = run_ranks(network, placement, input, program)?;
+    let (outcome, bounds) = run_ranks(fabric, input, program)?;
     let rate = (HOUR_S / outcome.time.as_secs_f64(), "runs an hour");
-    Ok(outcome.told(network, bounds, rate, None))
+    Ok(outcome.told(fabric.network, bounds, rate, None))
 }
 
 /// Runs a program that is known rank by rank.
 fn run_ranks(
-    network: &Network,
-    placement: &Placement,
+    fabric: &Fabric<'_>,
     input: &Input,
     program: &RankProgram,
 ) -> Result<(Outcome, Bounds), PredictError> {
-    let bounds = bounds(network, program.actors(placement));
+    let Fabric { network, placement, .. } = *fabric;
+    let loads = loads(network, program.actors(placement));
     let outcome = match input.method {
+        Method::Static => Outcome::of_loads(&loads),
         Method::Flow => {
             let run = flow::run(network, program.actors(placement), input.flow);
             Outcome::of_flow(run.map_err(PredictError::Deadlock)?, program.ranks())
         }
         Method::Packet => {
-            let run = packet::run(network, program, placement, input.packet);
+            let run = run_packets(fabric, input, program, &loads.bounds);
             Outcome::of_packet(run.map_err(PredictError::Packet)?, program.ranks())
         }
     };
-    Ok((outcome, bounds))
+    Ok((outcome, loads.bounds))
+}
+
+/// Runs a program frame by frame, with traffic of others beside it for as long as it takes.
+fn run_packets(
+    fabric: &Fabric<'_>,
+    input: &Input,
+    program: &RankProgram,
+    bounds: &Bounds,
+) -> Result<PacketRun, PacketError> {
+    let Fabric { network, placement, streams } = *fabric;
+    if streams.is_empty() {
+        return packet::run(network, program, placement, input.packet);
+    }
+    let sequential = Options::new(Scheduler::Sequential, 1);
+    let mut until = bounds.in_turn() * 2 + Nanos::from_millis(1);
+    loop {
+        let (all, places) = streams.beside(program, placement, until);
+        let counted = (&all, program.ranks());
+        let run = packet::run_counted(network, counted, &places, input.packet, &sequential)?;
+        if run.time <= until {
+            return Ok(run);
+        }
+        until = run.time * 2;
+    }
 }
 
 /// What a method says of what was run.
@@ -261,6 +312,19 @@ struct Outcome {
 }
 
 impl Outcome {
+    fn of_loads(loads: &Loads) -> Self {
+        let Loads { computed, carried, .. } = loads;
+        let sum = computed.iter().fold(Nanos::ZERO, |sum, span| sum + *span);
+        Self {
+            time: loads.staggered(),
+            actors: computed.len(),
+            spent: vec![("compute", sum)],
+            carried: carried.clone(),
+            courses: None,
+            frames: None,
+        }
+    }
+
     fn of_flow(run: FlowRun, actors: usize) -> Self {
         let FlowRun { time, spent, carried, courses, .. } = run;
         Self { time, actors, spent, carried, courses, frames: None }

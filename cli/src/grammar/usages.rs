@@ -90,6 +90,7 @@ pub(crate) const USAGES: &[Usage] = &[
             "meikyo fabric predict --program hpl --n 20000 --grid 4x8",
             "meikyo fabric predict --program hpl --n 20000 --grid 4x8 --compare tree,torus --cables 1..3",
             "meikyo fabric predict --program trace:trace --set library=openmpi-1.3",
+            "meikyo fabric predict --program cg --hostfile hosts --seeds 10 --background node01:node09:300Mbit/s",
         ],
     ),
     asks(

@@ -67,6 +67,70 @@ fn hpl_is_predicted_for_the_example_and_for_other_topologies() {
 }
 
 #[test]
+fn seeds_hosts_of_ranks_and_traffic_of_others_are_part_of_a_prediction() {
+    let directory = directory_with(&ring("powerconnect-6248", ""));
+    let path = directory.path();
+    let wanted = ["predict", "--program", "cg", "--class", "a", "--ranks", "8", "--json"];
+    let with = |more: &[&str]| json(path, &[&wanted[..], more].concat(), 0);
+    let time = |said: &Value| said["rows"][0]["time_s"].as_f64().unwrap();
+    // Ranks at random places, drawn by each of three seeds, as each seed by itself draws them.
+    let random = ["--method", "flow", "--set", "placement=random"];
+    let said =
+        with(&[&random[..], &["--seeds", "3", "--compare", "tree", "--set", "seed=5"]].concat());
+    let times: Vec<f64> = said["rows"][0]["time_s_of_seeds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|time| time.as_f64().unwrap())
+        .collect();
+    assert_eq!(said["rows"][1]["time_s_of_seeds"].as_array().unwrap().len(), 3);
+    for (at, seed) in ["seed=5", "seed=6", "seed=7"].into_iter().enumerate() {
+        let alone = with(&[&random[..], &["--set", seed]].concat());
+        assert!((time(&alone) - times[at]).abs() < 1e-12, "{seed}: {alone}");
+    }
+    assert!(times.iter().any(|time| (time - times[0]).abs() > 1e-6), "{times:?}");
+    let text = printed(path, &[&wanted[..7], &random, &["--seeds", "2"]].concat(), 0);
+    assert!(text.contains(" with 2 seeds"), "{text}");
+
+    // The same hosts in the order of blocks, written in each way.
+    fs::write(path.join("hosts"), "# in order\nh1\nh2 slots=1\nh3:1\nh4\nh5\nh6\nh7\nh8\n")
+        .unwrap();
+    let listed = with(&["--hostfile", "hosts"]);
+    assert_eq!(listed["settings"]["placement"], "listed");
+    assert_eq!(listed["rows"], with(&[])["rows"]);
+    fs::write(path.join("hosts"), "h1 slots=8\n").unwrap();
+    let within = with(&["--hostfile", "hosts"]);
+    assert!(time(&within) < time(&listed), "{within}");
+    for (text, told) in [
+        ("h1\nh2 cores=2\n", "hosts, line 2: `h2 cores=2` is no host"),
+        ("h1:0\n", "line 1"),
+        ("h1 slots=7\n", "7 places for 8 ranks"),
+        ("h99 slots=8\n", "`h99`, which is no host"),
+    ] {
+        fs::write(path.join("hosts"), text).unwrap();
+        let refused = printed(path, &[&wanted[..], &["--hostfile", "hosts"]].concat(), 2);
+        assert!(refused.contains(told), "{refused}");
+    }
+
+    // Others take most of a cable that the program needs.
+    let busy = with(&["--background", "h1:h3:800Mbit/s"]);
+    assert!(time(&busy) > 1.05 * time(&listed), "{busy}");
+    assert_eq!(busy["background"][0]["bits_per_s"], 800_000_000);
+    for wrong in ["h1:h3", "h1:h3:fast", "h1:h3:0bit/s"] {
+        printed(path, &[&wanted[..], &["--background", wrong]].concat(), 2);
+    }
+    let refused = printed(path, &[&wanted[..], &["--background", "h1:h3:1Gbit/s"]].concat(), 2);
+    assert!(refused.contains("leaves nothing of from h1"), "{refused}");
+
+    let loads = with(&["--method", "static"]);
+    let of = |key: &str| loads["rows"][0][key].as_f64().unwrap();
+    assert!(
+        of("time_s_least") <= time(&loads) && time(&loads) <= of("time_s_without_overlap"),
+        "{loads}"
+    );
+}
+
+#[test]
 fn what_a_predicted_program_carries_is_recorded_and_drawn() {
     let directory = directory_with(&ring("powerconnect-6248", ""));
     let path = directory.path();

@@ -4,7 +4,9 @@ use meikyo_units::{Bytes, Nanos};
 
 use super::network::Network;
 use super::program::{Actor, Heard, Step, Stream};
+use super::ranks::number;
 use super::routes::Routes;
+use crate::analysis::{ClosedNetwork, Station};
 use crate::completions::count_f64;
 
 /// What bounds a program's time.
@@ -30,8 +32,40 @@ impl Bounds {
     }
 }
 
+/// What actors compute and lanes carry, whenever that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loads {
+    /// What bounds the time.
+    pub bounds: Bounds,
+    /// What each actor computes.
+    pub computed: Vec<Nanos>,
+    /// Data on each lane.
+    pub carried: Vec<Bytes>,
+}
+
+impl Loads {
+    /// The time if actors keep no step with each other: mean value analysis of a closed network in which each of them computes
+    /// and then queues for the busiest lane, round and round. Not less than the bounds allow.
+    pub fn staggered(&self) -> Nanos {
+        let actors = number(self.computed.len()).max(1);
+        let share = |span: Nanos| Nanos::from_secs_f64(span.as_secs_f64() / f64::from(actors));
+        let sum = self.computed.iter().fold(Nanos::ZERO, |sum, span| sum + *span);
+        let demand = share(self.bounds.busiest_lane);
+        let lane = Station { name: "busiest lane".to_owned(), demand, count: 1 };
+        let network = ClosedNetwork { delay: share(sum), stations: vec![lane] };
+        let values = network.mean_values(actors);
+        let round = network.delay + Nanos::from_secs_f64(values.response_s);
+        round.max(self.bounds.least())
+    }
+}
+
 /// Walks through every actor by itself, as if each message were there when it is asked for.
 pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
+    loads(network, actors).bounds
+}
+
+/// As [`bounds()`], with what they follow from.
+pub fn loads<A: Actor>(network: &Network, actors: Vec<A>) -> Loads {
     let mut carried = vec![Bytes::default(); network.lanes().len()];
     let mut routes = Routes::new(network);
     let mut carry = |streams: &[Stream]| {
@@ -42,7 +76,7 @@ pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
             }
         }
     };
-    let mut compute = Nanos::ZERO;
+    let mut computed = Vec::with_capacity(actors.len());
     for mut actor in actors {
         let mut own = Nanos::ZERO;
         loop {
@@ -54,10 +88,11 @@ pub fn bounds<A: Actor>(network: &Network, actors: Vec<A>) -> Bounds {
                 Step::Done => break,
             }
         }
-        compute = compute.max(own);
+        computed.push(own);
     }
     let needs = network.lanes().iter().zip(&carried);
     let needs = needs.map(|(lane, bytes)| count_f64(bytes.get()) / lane.bytes_per_s);
     let busiest_lane = Nanos::from_secs_f64(needs.fold(0.0, f64::max));
-    Bounds { compute, busiest_lane }
+    let compute = computed.iter().copied().max().unwrap_or(Nanos::ZERO);
+    Loads { bounds: Bounds { compute, busiest_lane }, computed, carried }
 }

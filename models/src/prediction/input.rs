@@ -5,6 +5,7 @@ use std::sync::Arc;
 use meikyo_places::{Lines, Origin, Problems, read_table};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos};
 
+use super::background::Background;
 use super::collective::{AllReduce, AllToAll, Collectives, Library};
 use super::flow::FlowOptions;
 use super::hpl::{Broadcast, GridOrder, Hpl};
@@ -91,12 +92,14 @@ impl Skeleton {
 /// How a prediction is calculated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
+    /// What is computed and carried, shared evenly over the run ([`super::Loads::staggered`]).
+    Static,
     /// Messages are streams that share cables max-min fairly ([`super::flow`]).
     Flow,
     /// Every frame goes through the queues of the switches ([`super::packet`]).
     Packet,
 }
-choice!(Method { Flow = "flow", Packet = "packet" });
+choice!(Method { Static = "static", Flow = "flow", Packet = "packet" });
 
 /// What is predicted: a machine and a program, resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,6 +116,10 @@ pub struct Input {
     pub packet: PacketOptions,
     /// How ranks are dealt to hosts.
     pub deal: Deal,
+    /// The host of each rank by name, in place of that.
+    pub list: Option<Arc<[String]>>,
+    /// Traffic of others.
+    pub background: Vec<Background>,
     /// Ranks that a host has room for.
     pub slots: usize,
     /// The memory of a host, where it is known.
@@ -136,12 +143,14 @@ impl Input {
 pub struct Settings {
     skeleton: Skeleton,
     given: Given,
+    list: Option<Arc<[String]>>,
+    background: Vec<Background>,
 }
 
 impl Settings {
     /// Nothing but the defaults of a program.
     pub fn new(skeleton: Skeleton) -> Self {
-        Self { skeleton, given: Given::default() }
+        Self { skeleton, given: Given::default(), list: None, background: Vec::new() }
     }
 
     /// Reads a file for a program; `file` is what its problems are told with.
@@ -153,7 +162,11 @@ impl Settings {
         let wrong = |problems| ScenarioError::Invalid(Problems::new(file, problems));
         let table = read_table(text, &lines).map_err(wrong)?;
         let (given, problems) = given_values(&table, &lines, &keys(&skeleton), unknown_key);
-        if problems.is_empty() { Ok(Self { skeleton, given }) } else { Err(wrong(problems)) }
+        if problems.is_empty() {
+            Ok(Self { given, ..Self::new(skeleton) })
+        } else {
+            Err(wrong(problems))
+        }
     }
 
     /// Sets a key to a value, written as in a file but without quotes.
@@ -173,9 +186,25 @@ impl Settings {
         Ok(())
     }
 
+    /// Has ranks run on these hosts, by name, one after the other.
+    pub fn place(&mut self, list: Vec<String>) {
+        self.list = Some(list.into());
+    }
+
+    /// Has streams of others go on while the program runs.
+    pub fn beside(&mut self, background: Vec<Background>) {
+        self.background = background;
+    }
+
+    /// The traffic of others.
+    pub fn background(&self) -> &[Background] {
+        &self.background
+    }
+
     /// The input that these settings describe.
     pub fn input(&self) -> Input {
-        declare(&self.skeleton, &mut Parameters::bare(&self.given))
+        let input = declare(&self.skeleton, &mut Parameters::bare(&self.given));
+        Input { list: self.list.clone(), background: self.background.clone(), ..input }
     }
 
     /// The program that they are for.
@@ -186,6 +215,9 @@ impl Settings {
     /// Every key with what holds and where it comes from, to be told with an answer.
     pub fn settings(&self) -> Vec<Setting> {
         let of = |key: Key| match self.given.get(key.name) {
+            _ if key.name == "placement" && self.list.is_some() => {
+                Setting { key: key.name, value: Some("listed".to_owned()), origin: Origin::Set }
+            }
             Some((value, origin)) => {
                 Setting { key: key.name, value: Some(value.to_string()), origin: *origin }
             }
@@ -227,7 +259,7 @@ fn declare(skeleton: &Skeleton, parameters: &mut Parameters<'_>) -> Input {
             (Program::Trace(declare_trace(parameters, Arc::clone(trace))), Method::Flow)
         }
     };
-    let doc = "Whether messages share cables as streams, or every frame goes through the switches.";
+    let doc = "Whether only loads are summed up, messages share cables as streams, or every frame goes through the switches.";
     let method = parameters.choice("method", method, doc).get();
     let deal = parameters.choice("placement", Deal::Block, "How ranks are dealt to hosts.").get();
     let slots = parameters.count("slots", 1..=4096_u32, 1, "Ranks that a host has room for.");
@@ -247,7 +279,20 @@ fn declare(skeleton: &Skeleton, parameters: &mut Parameters<'_>) -> Input {
     };
     let (flow, packet) = declare_network(parameters, latency);
     let slots = usize::try_from(slots).expect("32 bits are a count");
-    Input { program, method, rates, flow, packet, deal, slots, memory, seed }
+    let background = Vec::new();
+    Input {
+        program,
+        method,
+        rates,
+        flow,
+        packet,
+        deal,
+        list: None,
+        background,
+        slots,
+        memory,
+        seed,
+    }
 }
 
 fn declare_npb(parameters: &mut Parameters<'_>, kernel: Kernel) -> Npb {

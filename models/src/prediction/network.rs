@@ -157,6 +157,13 @@ impl Network {
         &self.lanes
     }
 
+    /// Takes so many bytes a second from what a lane carries; whether something is left.
+    pub(super) fn take(&mut self, lane: usize, bytes_per_s: f64) -> bool {
+        let left = &mut self.lanes[lane].bytes_per_s;
+        *left -= bytes_per_s;
+        *left > 0.0
+    }
+
     /// How many hosts there are.
     pub fn hosts(&self) -> usize {
         self.host_names.len()

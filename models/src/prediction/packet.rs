@@ -42,6 +42,7 @@ use meikyo_sim::{Context, Lp, LpId, Model, Options, RunError, Scheduler, run_bui
 use meikyo_undo::variants;
 use meikyo_units::{Bytes, Nanos, SimTime};
 
+use super::background::BACKGROUND;
 use super::course::{Course, Courses};
 use super::flow::{Deadlock, Waiting};
 use super::network::Network;
@@ -184,9 +185,21 @@ pub fn run_under(
     options: PacketOptions,
     scheduling: &Options,
 ) -> Result<PacketRun, PacketError> {
+    run_counted(network, (program, program.ranks()), placement, options, scheduling)
+}
+
+/// As [`run_under`]: of the program's ranks only the first ones count, and others make traffic beside them.
+pub(super) fn run_counted(
+    network: &Network,
+    (program, counted): (&RankProgram, usize),
+    placement: &Placement,
+    options: PacketOptions,
+    scheduling: &Options,
+) -> Result<PacketRun, PacketError> {
     let hosts = (0..program.ranks()).map(|rank| placement.host(rank)).collect();
     let shared = Shared::new(network.clone(), &program.pairs(), hosts, options);
-    run_shared(&Arc::new(shared), &Arc::new(Program::new(program.clone())), scheduling)
+    let program = Program::new(program.clone(), counted);
+    run_shared(&Arc::new(shared), &Arc::new(program), scheduling)
 }
 
 fn run_shared(
@@ -269,11 +282,11 @@ fn result(
     }
     let time = SimTime::from_nanos(last).since(SimTime::START);
     if !all_done {
-        let actors = program.program.ranks();
+        let actors = program.counted;
         let source = Deadlock { after: time, actors, waiting };
         return Err(PacketError::Deadlock { source, stopped });
     }
-    let names = program.names.iter().zip(spent);
+    let names = program.names.iter().zip(spent).filter(|(name, _)| **name != BACKGROUND);
     run.spent = names.map(|(name, nanos)| (*name, Nanos::new(nanos))).collect();
     run.time = time;
     run.courses = shared.options.courses.then(|| Courses::new(courses, time));

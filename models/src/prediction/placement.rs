@@ -1,5 +1,7 @@
 //! Which host each rank runs on.
 
+use std::collections::BTreeMap;
+
 use meikyo_worlds::Random;
 
 use crate::parameters::choice;
@@ -34,7 +36,50 @@ pub struct TooManyRanks {
     pub slots: usize,
 }
 
+/// A list of hosts does not fit ranks or fabric.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WrongList {
+    /// There is no such host.
+    #[error("rank {rank} is to run on `{host}`, which is no host of the fabric")]
+    Unknown {
+        /// The first rank of such a host.
+        rank: usize,
+        /// As it is written.
+        host: String,
+    },
+    /// It has fewer places than there are ranks.
+    #[error("the list has {places} places for {ranks} ranks")]
+    TooShort {
+        /// Ranks that are to run.
+        ranks: usize,
+        /// Places of the list.
+        places: usize,
+    },
+}
+
 impl Placement {
+    /// Ranks on the hosts of a list, by name, of which more may be there than ranks.
+    ///
+    /// # Errors
+    /// If there are more ranks than places, or a host is not among `hosts`.
+    pub fn listed<'a>(
+        list: &[String],
+        ranks: usize,
+        hosts: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, WrongList> {
+        if ranks > list.len() {
+            return Err(WrongList::TooShort { ranks, places: list.len() });
+        }
+        let places: BTreeMap<&str, usize> =
+            hosts.enumerate().map(|(at, name)| (name, at)).collect();
+        let host = |(rank, name): (usize, &String)| {
+            let place = places.get(name.as_str()).copied();
+            place.ok_or_else(|| WrongList::Unknown { rank, host: name.clone() })
+        };
+        let hosts = list[..ranks].iter().enumerate().map(host).collect::<Result<_, _>>()?;
+        Ok(Self { hosts })
+    }
+
     /// Deals ranks to hosts that have room for `slots` of them each.
     ///
     /// # Errors
@@ -61,6 +106,13 @@ impl Placement {
             Deal::RoundRobin => rank % hosts,
         };
         Ok(Self { hosts: (0..ranks).map(host).collect() })
+    }
+
+    /// The same with more ranks behind, on these hosts.
+    pub(super) fn with(&self, more: Vec<usize>) -> Self {
+        let mut hosts = self.hosts.clone();
+        hosts.extend(more);
+        Self { hosts }
     }
 
     /// The host of a rank.

@@ -10,6 +10,7 @@ mod packet;
 mod packet_reference;
 mod packet_tcp;
 mod prediction;
+mod prediction_settings;
 mod queueing;
 mod replications;
 mod ring;

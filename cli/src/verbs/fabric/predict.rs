@@ -2,6 +2,7 @@
 //! cables could make.
 
 mod figure;
+mod hostfile;
 mod recorded;
 
 use std::ops::RangeInclusive;
@@ -15,11 +16,11 @@ use meikyo_console::side_by_side;
 use meikyo_fabric::{Described, Plan, PlanOptions, Trunk, Wiring, plan};
 use meikyo_models::parameters::Choice;
 use meikyo_models::prediction::{
-    self, Frames, PredictError, Prediction, Settings, Skeleton, TopologyKind, variant,
+    self, Background, Frames, PredictError, Prediction, Settings, Skeleton, TopologyKind, variant,
 };
 use serde_json::{Value, json};
 
-use meikyo_units::in_one_line;
+use meikyo_units::{BitsPerSecond, Nanos, in_one_line};
 
 use super::FileArgs;
 use crate::verbs::trace::files as trace_files;
@@ -37,7 +38,7 @@ pub(super) struct PredictArgs {
     /// defaults of all keys]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Method of calculation, flow or packet [default: packet for a NAS benchmark, else flow]
+    /// Method of calculation: static, flow or packet [default: packet for a NAS benchmark, else flow]
     #[arg(long)]
     method: Option<String>,
     /// Class of a NAS benchmark, from a to d
@@ -59,6 +60,18 @@ pub(super) struct PredictArgs {
     /// Set a key of the machine or the program: placement=round-robin
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// The hosts of the ranks in their order, one a line as in a hostfile of MPI: `node01`,
+    /// `node01 slots=2` or `node01:2`
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+    /// Traffic of others while the program runs, at a constant rate of data; may be given several times:
+    /// node01:node05:200Mbit/s
+    #[arg(long, value_name = "FROM:TO:RATE", value_parser = background)]
+    background: Vec<Background>,
+    /// Predict with so many seeds, from the key `seed` on, and tell how much the times differ: where streams
+    /// are hashed to, and what is drawn, decides
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
     /// Also predict for other topologies of the same switches and hosts:
     /// tree,ring,mesh,torus,complete
     #[arg(long, value_name = "TOPOLOGIES", value_delimiter = ',', value_parser = kind)]
@@ -91,6 +104,18 @@ fn wanted(text: &str) -> Result<Wanted, String> {
     Skeleton::named(text).map(Wanted::Known).ok_or_else(known)
 }
 
+fn background(text: &str) -> Result<Background, String> {
+    let mut words = text.splitn(3, ':');
+    let (from, to, rate) = (words.next(), words.next(), words.next());
+    let all = from.zip(to).zip(rate);
+    let ((from, to), rate) = all.ok_or("write it as `node01:node05:200Mbit/s`")?;
+    let rate: BitsPerSecond = rate.parse().map_err(|error| in_one_line(&error))?;
+    if rate.get() == 0 {
+        return Err("a rate of nothing is no traffic".to_owned());
+    }
+    Ok(Background { from: from.to_owned(), to: to.to_owned(), rate })
+}
+
 fn grid(text: &str) -> Result<(u32, u32), String> {
     let sides = text.split_once('x').and_then(|(p, q)| Some((p.parse().ok()?, q.parse().ok()?)));
     sides.filter(|&(p, q)| p > 0 && q > 0).ok_or_else(|| "write rows and columns as `18x25`".into())
@@ -114,6 +139,8 @@ struct Row {
     cables_per_link: Option<u16>,
     cables: usize,
     predicted: Result<Prediction, String>,
+    /// The times with all seeds, if there are several.
+    times: Vec<Nanos>,
 }
 
 pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
@@ -127,6 +154,10 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
             PredictError::TooManyMessages { .. } => {
                 "choose a smaller --n, or leave `--method packet` out"
             }
+            PredictError::Background(_) => {
+                "`--background` takes hosts of the cluster file, and less than a cable carries of data"
+            }
+            PredictError::List(_) => "name hosts of the cluster file, one for each rank",
             PredictError::Ranks(_) => "choose another number with `--ranks`",
             PredictError::Placement(_) if *settings.skeleton() != Skeleton::Hpl => {
                 "fewer `--ranks`, or `--set slots=2`, would change that"
@@ -135,12 +166,14 @@ pub(super) fn run(args: &PredictArgs) -> Result<Answer, Failure> {
         };
         Failure::new(error).hint(hint)
     })?;
+    let times = times(args, &wiring, &own_plan, &settings, own.time)?;
     let name = options.topology.as_ref().map_or_else(|| "as linked".into(), ToString::to_string);
     let own = Row {
         topology: format!("{name} (this one)"),
         cables_per_link: None,
         cables: count_cables(&wiring),
         predicted: Ok(own),
+        times,
     };
     if let (Some(dir), Ok(predicted)) = (&args.out, &own.predicted) {
         recorded::write(dir, &wiring, predicted)?;
@@ -202,6 +235,10 @@ fn settings(args: &PredictArgs, hosts: usize) -> Result<Settings, Failure> {
         })?;
         settings.set(key.trim(), value.trim())?;
     }
+    settings.beside(args.background.clone());
+    if let Some(path) = &args.hostfile {
+        settings.place(hostfile::read(path)?);
+    }
     Ok(settings)
 }
 
@@ -227,18 +264,49 @@ fn others(
     let wanted: Vec<(String, u16)> = args.compare.iter().flat_map(with_cables).collect();
     let row = |(topology, cables_per_link): &(String, u16)| {
         let made = variant(wiring, options, topology, *cables_per_link);
-        let (cables, predicted) = match made {
-            Ok((wiring, plan)) => (count_cables(&wiring), predict(&wiring, &plan, settings)),
+        let (cables, found) = match made {
+            Ok((wiring, plan)) => {
+                let found = predict(&wiring, &plan, settings).and_then(|predicted| {
+                    let times = times(args, &wiring, &plan, settings, predicted.time);
+                    Ok((predicted, times.map_err(|error| in_one_line(&error))?))
+                });
+                (count_cables(&wiring), found)
+            }
             Err(error) => (usize::MAX, Err(in_one_line(&error))),
         };
+        let (predicted, times) = match found {
+            Ok((predicted, times)) => (Ok(predicted), times),
+            Err(why) => (Err(why), Vec::new()),
+        };
         let (topology, cables_per_link) = (topology.clone(), Some(*cables_per_link));
-        Row { topology, cables_per_link, cables, predicted }
+        Row { topology, cables_per_link, cables, predicted, times }
     };
     side_by_side::each(&wanted, side_by_side::cores(), row, |_| ())
 }
 
 fn predict(wiring: &Wiring, plan: &Plan, settings: &Settings) -> Result<Prediction, String> {
     prediction::predict(wiring, plan, &settings.input()).map_err(|error| in_one_line(&error))
+}
+
+/// The times with all seeds that were asked for, of which the first is known; nothing if that is all.
+fn times(
+    args: &PredictArgs,
+    wiring: &Wiring,
+    plan: &Plan,
+    settings: &Settings,
+    first: Nanos,
+) -> Result<Vec<Nanos>, PredictError> {
+    if args.seeds == 1 {
+        return Ok(Vec::new());
+    }
+    let seed = settings.input().seed;
+    let more = (1..u64::from(args.seeds)).map(|more| {
+        let mut settings = settings.clone();
+        let seed = seed.wrapping_add(more) & (u64::MAX >> 1);
+        settings.set("seed", &seed.to_string()).expect("every prediction has a seed");
+        Ok(prediction::predict(wiring, plan, &settings.input())?.time)
+    });
+    std::iter::once(Ok(first)).chain(more).collect()
 }
 
 fn count_cables(wiring: &Wiring) -> usize {
@@ -272,6 +340,10 @@ fn document(settings: &Settings, rows: &[Row]) -> Value {
                     shown["frames_lost"] = json!(frames.lost);
                     shown["pauses"] = json!(frames.stops);
                 }
+                if !row.times.is_empty() {
+                    let seconds = row.times.iter().map(|time| time.as_secs_f64());
+                    shown["time_s_of_seeds"] = seconds.collect();
+                }
                 shown["time_s_least"] = json!(predicted.bounds.least().as_secs_f64());
                 shown["time_s_without_overlap"] = json!(predicted.bounds.in_turn().as_secs_f64());
                 shown["breakdown"] = breakdown(predicted);
@@ -286,6 +358,9 @@ fn document(settings: &Settings, rows: &[Row]) -> Value {
     json!({
         "schema": "meikyo.fabric.predict/1",
         "program": settings.skeleton().word(),
+        "background": settings.background().iter().map(|Background { from, to, rate }| {
+            json!({"from": from, "to": to, "bits_per_s": rate.get()})
+        }).collect::<Vec<_>>(),
         "settings": settings.settings().iter().map(setting).collect::<serde_json::Map<_, _>>(),
         "rows": rows.iter().map(shown).collect::<Vec<_>>(),
     })
@@ -343,6 +418,7 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
         }
     }
     let mut text = format!("{table}\n{refused}");
+    text += &spreads(rows);
     if let Some(own) = first {
         if let Some([run, all]) = own.sampled {
             text += &format!("from {run} of {all} iterations, which are alike\n");
@@ -360,12 +436,40 @@ fn text(settings: &Settings, rows: &[Row]) -> String {
             text += &format!("{lane}: {carried}, {:.0} % of what it could\n", busy.share * 100.0);
         }
     }
+    text + "\n" + &what_holds(settings)
+}
+
+/// How much times differ by seeds, where several were asked for.
+fn spreads(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let (Some(least), Some(most)) = (row.times.iter().min(), row.times.iter().max()) else {
+            continue;
+        };
+        let cables =
+            row.cables_per_link.map_or_else(String::new, |cables| format!(", {cables} cables"));
+        text += &format!(
+            "{}{cables}: {} to {} with {} seeds\n",
+            row.topology,
+            span_text(*least),
+            span_text(*most),
+            row.times.len()
+        );
+    }
+    text
+}
+
+/// Every setting, so that an answer says what it is an answer to.
+fn what_holds(settings: &Settings) -> String {
     let told: Vec<String> = settings
         .settings()
         .into_iter()
         .filter_map(|setting| Some(format!("{} = {}", setting.key, setting.value?)))
         .collect();
-    format!("{text}\nwith {}\n", told.join(", "))
+    let background = settings.background().iter();
+    let beside = background
+        .map(|Background { from, to, rate }| format!("beside {rate} from {from} to {to}\n"));
+    format!("with {}\n{}", told.join(", "), beside.collect::<String>())
 }
 
 #[cfg(test)]

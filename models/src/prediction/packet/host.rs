@@ -17,6 +17,8 @@ use crate::prediction::ranks::{Op, RankProgram, number, rank};
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) program: RankProgram,
+    /// How many of its ranks are those that the result is about; the others come behind them.
+    pub(super) counted: usize,
     /// What it calls the things that it spends time on.
     pub(super) names: Vec<&'static str>,
 }
@@ -29,8 +31,8 @@ impl PartialEq for Program {
 }
 
 impl Program {
-    pub(super) fn new(program: RankProgram) -> Self {
-        Self { names: program.names(), program }
+    pub(super) fn new(program: RankProgram, counted: usize) -> Self {
+        Self { names: program.names(), program, counted }
     }
 
     fn place_of(&self, what: &'static str) -> usize {
@@ -138,16 +140,21 @@ impl Host {
         }
     }
 
+    /// Its ranks that the result is about.
+    fn counted(&self) -> impl Iterator<Item = &Rank> {
+        self.ranks.iter().filter(|own| rank(own.number) < self.program.counted)
+    }
+
     /// When its last rank was done; `None` if one is not.
     pub(super) fn done_at(&self) -> Option<u64> {
-        let done = self.ranks.iter().map(|rank| rank.done.get().then(|| rank.done_at.get()));
+        let done = self.counted().map(|rank| rank.done.get().then(|| rank.done_at.get()));
         done.reduce(|one, other| one.zip(other).map(|(one, other)| one.max(other)))
             .unwrap_or(Some(0))
     }
 
     /// Adds what its ranks spent on each of the program's names.
     pub(super) fn add_spent(&self, sums: &mut [u64]) {
-        for rank in &self.ranks {
+        for rank in self.counted() {
             for (sum, spent) in sums.iter_mut().zip(rank.spent.as_slice()) {
                 *sum += spent;
             }

@@ -67,7 +67,7 @@ fn run(
     let mut shared = Shared::new(network.clone(), &program.pairs(), hosts, options);
     assert!(shared.trains);
     shared.trains = trains;
-    let program = Arc::new(Program::new(program.clone()));
+    let program = Arc::new(Program::new(program.clone(), program.ranks()));
     let scheduling = Options::new(Scheduler::Sequential, 1);
     let run = run_shared(&Arc::new(shared), &program, &scheduling).expect("it ends");
     let events = run.events;
