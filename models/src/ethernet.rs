@@ -1,9 +1,9 @@
 //! Ethernet as a part of a model: network cards and switches as in [the packet method](crate::prediction::packet), with
 //! queues that are full at some time, pause frames or losses, and TCP if it is wanted.
 //!
-//! A model has a [`Nic`] in each of its hosts and makes an LP of each [`EthernetSwitch`]; its events have room for a
+//! A model has a `Nic` in each of its hosts and makes an LP of each [`EthernetSwitch`]; its events have room for a
 //! [`Wire`]. What a message says does not go through the switches: it is sent to its receiver beside them
-//! ([`Nic::expect`]) and taken there when the last of its frames has arrived ([`Nic::handle`]). Hosts are the first LPs of
+//! (`Nic::expect`) and taken there when the last of its frames has arrived (`Nic::handle`). Hosts are the first LPs of
 //! the model and switches the next ones, both in the order of the network.
 //!
 //! A message of one frame costs an event at each switch, two at its receiver and none at its sender; a model with `n` hosts

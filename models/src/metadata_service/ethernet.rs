@@ -234,7 +234,7 @@ pub(crate) fn busy(
     plan: &Plan,
     end: SimTime,
 ) -> Vec<(Nanos, Resource)> {
-    let of = |port: &Port, kind, place| (shared.busy(port), Resource { kind, place });
+    let of = |port: &Port, kind, place| (port.busy(shared), Resource { kind, place });
     match lp {
         Host::Client(client) => client
             .nic()

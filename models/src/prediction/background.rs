@@ -38,7 +38,7 @@ pub enum WrongBackground {
     /// It stays within a host.
     #[error("background traffic from `{host}` to itself takes no cable")]
     Within {
-        /// The host.
+        /// The host that would send to itself.
         host: String,
     },
     /// Nothing is left for the program.

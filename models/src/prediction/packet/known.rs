@@ -4,7 +4,6 @@ use meikyo_sim::{Group, Lp, LpId, Model};
 use meikyo_units::{Bytes, Nanos};
 
 use super::PacketOptions;
-use super::port::Port;
 use super::signal::{Kind, Name};
 use super::ways::{LanePorts, Ways};
 use crate::completions::count_f64;
@@ -125,9 +124,9 @@ impl Shared {
         span(self.octets(payload), self.octet_ps).get()
     }
 
-    /// How long a port was busy with what it has sent.
-    pub(crate) fn busy(&self, port: &Port) -> Nanos {
-        span(port.carried().get() + port.frames() * self.overhead, self.octet_ps)
+    /// What so many frames with all these data take on a cable.
+    pub(super) fn span_of_frames(&self, frames: u64, data: Bytes) -> Nanos {
+        span(data.get() + frames * self.overhead, self.octet_ps)
     }
 
     /// What a message takes from a host to another one on an idle network, over so many cables.

@@ -64,6 +64,11 @@ impl Port {
         self.frames.get()
     }
 
+    /// How long it was busy with what it has sent.
+    pub(crate) fn busy(&self, shared: &Shared) -> Nanos {
+        shared.span_of_frames(self.frames(), self.carried())
+    }
+
     /// What it has sent over time, if that was asked for.
     pub(super) fn course(&self) -> Option<&Course> {
         self.course.as_ref()
