@@ -7,13 +7,13 @@
 //! the model and switches the next ones, both in the order of the network.
 //!
 //! A message of one frame costs an event at each switch, two at its receiver and none at its sender; a model with `n` hosts
-//! that talk to `m` others each keeps some 60 octets for each way between two of them.
+//! that talk to `m` others each keeps some 60 octets for each way between two of them, with TCP some 500.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use meikyo_sim::{Context, EventKey, Handle, LpId, Series, Statistic};
-use meikyo_undo::{Change, Log, Map, Place, State, Wire as Bytes, bytes_of_fields, fields};
+use meikyo_undo::{Cell, Change, Log, Map, Place, State, Wire as Bytes, bytes_of_fields, fields};
 use meikyo_units::{Nanos, SimTime};
 
 use crate::digest::Digest;
@@ -28,6 +28,8 @@ pub struct Wire(Signal);
 pub(crate) struct Nic<T> {
     cards: Cards,
     own: u32,
+    /// When the last message was there.
+    taken_at: Cell<u64>,
     /// By the host that sends and its number for the message.
     expected: Map<(u32, u32), T>,
 }
@@ -36,17 +38,18 @@ impl<T: Send + Bytes + 'static> State for Nic<T> {
     const COPIED: bool = false;
 
     fn revert(&mut self, change: &mut Change<'_>) -> bool {
-        self.cards.revert(change) || self.expected.revert(change)
+        self.cards.revert(change) || self.taken_at.revert(change) || self.expected.revert(change)
     }
 
-    bytes_of_fields!(cards, expected);
+    bytes_of_fields!(cards, taken_at, expected);
 }
 
 impl<T: Clone + Send + Bytes + 'static> Nic<T> {
     pub(crate) fn new(shared: &Arc<Shared>, own: LpId) -> Self {
         let place = usize::try_from(own.get()).expect("32 bits are a place");
         let cards = Cards::new(Arc::clone(shared), place);
-        Self { cards, own: own.get(), expected: Map::default() }
+        let taken_at = Cell::default();
+        Self { cards, own: own.get(), taken_at, expected: Map::default() }
     }
 
     /// Sends the frames of a message now. Its number differs from those of all messages to that host that are under way.
@@ -58,9 +61,12 @@ impl<T: Clone + Send + Bytes + 'static> Nic<T> {
         context: &mut impl Context<M>,
     ) {
         let name = Name { to: to.get(), from: self.own, tag: number, number: 0 };
+        // What the model does at this instant is as what a rank does: frames that have begun to leave go first.
+        let event = Signal::Computed { rank: self.own };
         let mut context = OnWire::new(context);
+        self.cards.catch_up(&event, &mut context);
         self.cards.send(name, Kind::Eager, bytes, &mut context);
-        self.cards.arm(&Signal::Look, &mut context);
+        self.cards.arm(&event, &mut context);
     }
 
     /// Takes what a message says, whose frames are still under way.
@@ -78,6 +84,8 @@ impl<T: Clone + Send + Bytes + 'static> Nic<T> {
         self.cards.catch_up(&signal, &mut context);
         let arrived = match signal {
             Signal::Told { name, .. } => {
+                let now = context.now().as_nanos();
+                self.taken_at.set(&mut context, now);
                 let arrived = self.expected.remove(&mut context, &(name.from, name.tag));
                 Some(arrived.expect("it is told of before its frames arrive"))
             }
@@ -95,9 +103,10 @@ impl<T: Clone + Send + Bytes + 'static> Nic<T> {
         self.cards.ports()
     }
 
-    /// When it has sent everything.
+    /// When it has sent everything, and has what was sent to it.
     pub(crate) fn idle(&self) -> SimTime {
-        SimTime::from_nanos(self.ports().map(Port::free_at).max().unwrap_or(0))
+        let sent = self.ports().map(Port::free_at).max().unwrap_or(0);
+        SimTime::from_nanos(sent.max(self.taken_at.get()))
     }
 
     pub(crate) fn add_to(&self, digest: &mut Digest) {

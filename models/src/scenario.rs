@@ -39,7 +39,7 @@ mod table;
 use meikyo_sim::{LpId, Observer, Options};
 use meikyo_units::{Nanos, SimTime};
 
-use crate::parameters::{Given, Key, Value};
+use crate::parameters::{Given, Key, OnlyWith, Value};
 use crate::report::Report;
 use crate::scenario::table::{Declared, Entry};
 
@@ -148,14 +148,22 @@ impl Scenario {
             let Some(needs) = &key.only_with else { continue };
             let origin = self.origin(key.name);
             let overruled = origin != Origin::Set && self.origin(needs.key) == Origin::Set;
-            let word = self.word(needs.key);
-            if origin == Origin::Default || overruled || needs.words.contains(&word) {
+            let unmet = self.unmet(needs);
+            let (false, false, Some(unmet)) = (origin == Origin::Default, overruled, unmet) else {
                 continue;
-            }
-            let text = format!("has an effect only with {needs}");
+            };
+            let text = format!("has an effect only with {unmet}");
             problems.push(Problem::new(origin, key.name, text));
         }
         problems
+    }
+
+    /// What does not hold of a condition, or of those of the key that it is about.
+    fn unmet<'a>(&'a self, needs: &'a OnlyWith) -> Option<&'a OnlyWith> {
+        if !needs.words.contains(&self.word(needs.key)) {
+            return Some(needs);
+        }
+        self.key(needs.key).and_then(|key| self.unmet(key.only_with.as_ref()?))
     }
 
     /// A seed that somebody gave although nothing is drawn. What the file says is left alone where a

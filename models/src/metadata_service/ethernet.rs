@@ -26,8 +26,9 @@ use crate::rpc::Body;
 
 /// Hosts and trunk cables of a switch at most.
 pub(crate) const PORTS_MAX: u64 = 60_000;
-/// Pairs of a client and a server at most: each has some 250 octets in every run.
+/// Pairs of a client and a server at most, each with some 250 octets in every run, and with TCP, with which they have some 1,000.
 pub(crate) const PAIRS_MAX: u64 = 4_000_000;
+pub(crate) const PAIRS_OF_TCP_MAX: u64 = 1_000_000;
 /// Cables between a client and a server.
 const CABLES: u64 = 3;
 
@@ -53,10 +54,11 @@ impl Ethernet {
             (u64::from(metadata.clients.get()), u64::from(metadata.servers.get()));
         let mut contradictions = Vec::new();
         let mut refuse = |key, text| contradictions.push(Contradiction { key, text });
-        if clients * servers > PAIRS_MAX {
+        let pairs_max = if self.packet.tcp.is_some() { PAIRS_OF_TCP_MAX } else { PAIRS_MAX };
+        if clients * servers > pairs_max {
             let text = format!(
                 "{clients} clients with {servers} servers are {} pairs; with network = \"ethernet\" {PAIRS_MAX} \
-                 are allowed",
+                 are allowed, with TCP {PAIRS_OF_TCP_MAX}",
                 clients * servers
             );
             refuse("clients", text);
@@ -84,6 +86,12 @@ impl Ethernet {
             refuse("client_switches", text);
         }
         contradictions
+    }
+
+    /// Whether chance decides anything: which cable of several a pair takes, or which frames are spoiled.
+    pub(crate) fn is_drawn(&self) -> bool {
+        [self.trunk_cables, self.server_cards].iter().any(|count| count.get() > 1)
+            || self.packet.spoiled_ppm > 0
     }
 
     pub(crate) fn switches(&self) -> u32 {
@@ -234,7 +242,7 @@ pub(crate) fn busy(
     plan: &Plan,
     end: SimTime,
 ) -> Vec<(Nanos, Resource)> {
-    let of = |port: &Port, kind, place| (port.busy(shared), Resource { kind, place });
+    let of = |port: &Port, kind, place| (port.busy(shared, end), Resource { kind, place });
     match lp {
         Host::Client(client) => client
             .nic()
@@ -243,11 +251,16 @@ pub(crate) fn busy(
             .map(|port| of(port, "sending card of client", Some(at)))
             .collect(),
         Host::Server(server) => {
-            let place = Some(at - plan.metadata.clients.get());
-            let cards = server.nic().into_iter().flat_map(Nic::ports);
-            let mut busy: Vec<_> =
-                cards.map(|port| of(port, "sending card of server", place)).collect();
-            let store = Resource { kind: "store of server", place };
+            let place = at - plan.metadata.clients.get();
+            let cards = server.nic().into_iter().flat_map(Nic::ports).zip(0..);
+            let mut busy: Vec<_> = cards
+                .map(|(port, card)| {
+                    let (kind, place) =
+                        card_words(plan, ["sending card of server", "sending card"], place, card);
+                    of(port, kind, Some(place))
+                })
+                .collect();
+            let store = Resource { kind: "store of server", place: Some(place) };
             busy.push((server.storage().busy(end), store));
             busy
         }
@@ -263,20 +276,41 @@ pub(crate) fn busy(
     }
 }
 
+/// The words for a server's only card, or for one of several, which are numbered through the servers.
+fn card_words(
+    plan: &Plan,
+    [only, one]: [&'static str; 2],
+    server: u32,
+    card: u32,
+) -> (&'static str, u32) {
+    match plan.metadata.ethernet.as_ref().map_or(1, |of| u32::from(of.server_cards.get())) {
+        1 => (only, server),
+        cards => (one, server * cards + card),
+    }
+}
+
 /// What a port of a switch sends to, and which one of these.
 fn lane_words(shared: &Shared, lane: usize, plan: &Plan) -> (&'static str, u32) {
     let number = |place: usize| u32::try_from(place).expect("a network has fewer hosts");
     match shared.network.lanes()[lane].place {
-        LanePlace::ToHost { host, .. } => {
+        LanePlace::ToHost { host, card } => {
             match number(host).checked_sub(plan.metadata.clients.get()) {
-                Some(server) => ("switch port to server", server),
+                Some(server) => {
+                    let words = ["switch port to server", "switch port to card"];
+                    card_words(plan, words, server, number(card))
+                }
                 None => ("switch port to client", number(host)),
             }
         }
-        LanePlace::Cable { cable, .. } => match shared.network.ends(lane)[0] {
-            LaneEnd::Switch(0) => ("trunk to clients, cable", number(cable)),
-            _ => ("trunk to servers, cable", number(cable)),
-        },
+        LanePlace::Cable { trunk, cable, .. } => {
+            let cables = plan.metadata.ethernet.as_ref().map_or(1, |of| of.trunk_cables.get());
+            // Those of all trunks are numbered through.
+            let place = number(trunk) * u32::from(cables) + number(cable);
+            match shared.network.ends(lane)[0] {
+                LaneEnd::Switch(0) => ("trunk to clients, cable", place),
+                _ => ("trunk to servers, cable", place),
+            }
+        }
         LanePlace::FromHost { .. } | LanePlace::Within { .. } => {
             unreachable!("a switch does not send there")
         }

@@ -159,10 +159,25 @@ impl ScenarioModel for Metadata {
     fn idle_seed(&self) -> Option<IdleSeed> {
         let drawn = self.stagger != Some(Nanos::ZERO)
             || matches!(self.load, Load::Open { .. })
-            || matches!(self.workload, Workload::Mix(_));
-        let idle = IdleSeed {
-            needs: "stagger above 0s, load = \"open\" or workload = \"mix\"",
-            keys: &["stagger", "load", "workload"],
+            || matches!(self.workload, Workload::Mix(_))
+            || self.ethernet.as_ref().is_some_and(Ethernet::is_drawn);
+        let idle = match self.ethernet {
+            None => IdleSeed {
+                needs: "stagger above 0s, load = \"open\" or workload = \"mix\"",
+                keys: &["stagger", "load", "workload"],
+            },
+            Some(_) => IdleSeed {
+                needs: "stagger above 0s, load = \"open\", workload = \"mix\", spoiled_ppm, or trunk_cables or \
+                        server_cards above 1",
+                keys: &[
+                    "stagger",
+                    "load",
+                    "workload",
+                    "trunk_cables",
+                    "server_cards",
+                    "spoiled_ppm",
+                ],
+            },
         };
         (!drawn).then_some(idle)
     }
@@ -291,7 +306,7 @@ fn ethernet(parameters: &mut Parameters<'_>, kind: Chosen<Kind>) -> Option<Ether
     );
     let messaging =
         Messaging { latency, eager_max: Bytes::new(u64::MAX), look_again: LookAgain::AT_ONCE };
-    let (packet, _) = packet::declare(parameters, messaging, &only);
+    let (packet, _) = packet::declare(parameters, messaging, Some(&only));
     (kind.get() == Kind::Ethernet).then_some(Ethernet {
         cable_rate,
         trunk_cables,

@@ -29,7 +29,7 @@ pub struct Plan {
     pub(crate) server: Line,
     /// Between the two switches, the same in either direction.
     pub(crate) trunk: Line,
-    /// The size of an ordinary message: whole packets.
+    /// The size of an ordinary message: whole packets, but for Ethernet, whose frames are as long as they need to be.
     message_size: Bytes,
     /// What all cards and switches know, if they are those of Ethernet.
     pub(crate) ethernet: Option<Arc<Shared>>,
@@ -51,7 +51,10 @@ impl Plan {
         clients: Group,
         servers: Group,
     ) -> Self {
-        let message_size = whole_packets(metadata, metadata.payload_size);
+        let message_size = match &metadata.ethernet {
+            Some(_) => metadata.payload_size,
+            None => whole_packets(metadata, metadata.payload_size),
+        };
         let line = |rate| {
             let link = Link { start_up: metadata.net_startup, rate };
             Line { link, ordinary: link.passage(message_size) }

@@ -382,7 +382,7 @@ fn declare_network(
     let eager = "The largest message that is sent before its receiver asks for it.";
     let eager_max = parameters.size("eager_max", Bytes::new(65_536), eager);
     let messaging = Messaging { latency, eager_max, look_again: LookAgain::AT_ONCE };
-    let (packet, window) = packet::declare(parameters, messaging, &|_| ());
+    let (packet, window) = packet::declare(parameters, messaging, None);
     let full_share = parameters.share(
         "full_share",
         1.0,

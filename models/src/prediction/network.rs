@@ -4,6 +4,8 @@
 //! one cable, or the memory of a host. A bundle is never one fat lane: a stream is hashed onto one
 //! cable of it, as switches do, and stays there.
 
+use std::ops::Range;
+
 use meikyo_fabric::{HostId, Paths, Plan, Wiring};
 use meikyo_units::BitsPerSecond;
 use meikyo_worlds::random::{below, draw, stream_key};
@@ -201,6 +203,12 @@ impl Network {
                 if forward { [one, other] } else { [other, one] }
             }
         }
+    }
+
+    /// The lanes on which a host sends, and the one within it.
+    pub(super) fn lanes_of_host(&self, host: usize) -> (Range<usize>, usize) {
+        let (first, ports) = (self.first_of_host[host], self.ports_of_host[host]);
+        (first..first + ports, first + 2 * ports)
     }
 
     /// Appends the lanes of a stream from one host to another: the sender's card first, the receiver's

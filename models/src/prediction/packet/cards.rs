@@ -14,7 +14,6 @@ use super::connection::End;
 use super::known::{FOLLOW_MIN, PAYLOAD, Shared, come, frames};
 use super::port::Port;
 use super::signal::{Frame, Kind, Name, Signal};
-use crate::prediction::network::{LaneEnd, LanePlace};
 use crate::prediction::ranks::{number, rank};
 
 /// What a card has to send.
@@ -51,17 +50,14 @@ fields!(Cards { cards, agenda, ends });
 impl Cards {
     /// Those of a host, by its place in the network.
     pub(crate) fn new(shared: Arc<Shared>, place: usize) -> Self {
-        let own = LaneEnd::Host(place);
-        let mut cards = Vec::new();
-        for (lane, what) in shared.network.lanes().iter().enumerate() {
-            let [from, to] = shared.network.ends(lane);
-            if from != own || matches!(what.place, LanePlace::Within { .. }) {
-                continue;
-            }
+        let (lanes, _) = shared.network.lanes_of_host(place);
+        let card = |lane| {
+            let [_, to] = shared.network.ends(lane);
             let port = Port::new(number(lane), shared.lp(to), &shared);
             let (train, train_at) = (Cell::default(), Cell::default());
-            cards.push(Card { port, outgoing: Deque::default(), train, train_at });
-        }
+            Card { port, outgoing: Deque::default(), train, train_at }
+        };
+        let cards: Vec<Card> = lanes.map(card).collect();
         let tcp = shared.options.tcp;
         let ways = shared.ways.of_host(place).iter().enumerate();
         let end = |(at, way): (usize, &u32)| {

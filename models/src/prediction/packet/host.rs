@@ -10,7 +10,6 @@ use super::cards::Cards;
 use super::known::Shared;
 use super::signal::{Kind, Name, Signal, TURN_OF_GOING_ON};
 use crate::prediction::flow::Waiting;
-use crate::prediction::network::{Lane, LanePlace};
 use crate::prediction::ranks::{Op, RankProgram, number, rank};
 
 /// What the ranks of all hosts run.
@@ -108,8 +107,7 @@ fields!(Host { ranks, cards, memory_free_at, within, known, sent, asked, offered
 
 impl Host {
     pub(super) fn new(shared: Arc<Shared>, program: Arc<Program>, place: usize) -> Self {
-        let within = |lane: &Lane| lane.place == LanePlace::Within { host: place };
-        let within_lane = shared.network.lanes().iter().position(within);
+        let (_, within_lane) = shared.network.lanes_of_host(place);
         let names = program.names.len();
         let own = shared.hosts.iter().enumerate().filter(|(_, host)| **host == place);
         let ranks = own.map(|(rank, _)| Rank {
@@ -131,7 +129,7 @@ impl Host {
             program,
             memory_free_at: Cell::default(),
             within: Cell::default(),
-            within_lane: within_lane.expect("every host has a memory"),
+            within_lane,
             known: Map::default(),
             sent: Map::default(),
             asked: Map::default(),

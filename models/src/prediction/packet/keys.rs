@@ -24,14 +24,31 @@ enum GivenTcp {
 }
 choice!(GivenTcp { Off = "off", Linux26 = "linux-2.6", Linux = "linux" });
 
-/// Declares the keys, each after `only` has said when it has an effect. Gives the window of connections, too, for who
-/// does not look at frames.
+/// Declares the keys. In a model whose frames they are about, `only` says of each when it has an effect; elsewhere the
+/// window of connections, which is given too, has one without TCP.
 pub(crate) fn declare(
     parameters: &mut Parameters<'_>,
     messaging: Messaging,
-    only: &dyn Fn(&mut Parameters<'_>),
+    only: Option<&dyn Fn(&mut Parameters<'_>)>,
 ) -> (PacketOptions, Bytes) {
+    let of_frames = only.is_some();
+    let only = |parameters: &mut Parameters<'_>| {
+        if let Some(only) = only {
+            only(parameters);
+        }
+    };
     only(parameters);
+    let doc = "Whether packets are those of TCP, and whose: windows, acknowledgements, time-outs.";
+    let tcp = parameters.choice("tcp", GivenTcp::Off, doc);
+    let by_tcp = |parameters: &mut Parameters<'_>| {
+        if of_frames {
+            parameters.only_with(tcp, &[GivenTcp::Linux26, GivenTcp::Linux]);
+        }
+    };
+    by_tcp(parameters);
+    let doc = "How the windows of TCP grow, and shrink after a loss.";
+    let control = parameters.choice("tcp_control", Control::Cubic, doc).get();
+    by_tcp(parameters);
     let window = parameters.size(
         "window",
         Bytes::new(65_536),
@@ -62,13 +79,7 @@ pub(crate) fn declare(
     only(parameters);
     let doc = "Frames of a million that a switch finds spoiled, by packets.";
     let spoiled_ppm = parameters.count("spoiled_ppm", 0..=500_000_u32, 0, doc);
-    only(parameters);
-    let doc = "Whether packets are those of TCP, and whose: windows, acknowledgements, time-outs.";
-    let tcp = parameters.choice("tcp", GivenTcp::Off, doc).get();
-    only(parameters);
-    let doc = "How the windows of TCP grow, and shrink after a loss.";
-    let control = parameters.choice("tcp_control", Control::Cubic, doc).get();
-    let stack = match tcp {
+    let stack = match tcp.get() {
         GivenTcp::Off => None,
         GivenTcp::Linux26 => Some(Stack::Linux26),
         GivenTcp::Linux => Some(Stack::Linux),

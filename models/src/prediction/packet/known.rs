@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(super) ways: Ways,
     /// For each lane, what its ends know it by. The memory of a host has no ends.
     pub(super) lane_ports: Vec<LanePorts>,
+    /// For each switch the lanes on which it sends and receives, in their order.
+    pub(super) lanes_of_switch: Vec<[Vec<usize>; 2]>,
     /// What of a full frame is no data, preamble and gap included.
     overhead: u64,
     /// What an octet takes on a cable.
@@ -52,7 +54,7 @@ pub(crate) struct Shared {
 /// Nothing in here changes, and devices of two runs are never compared but for runs of one model.
 impl PartialEq for Shared {
     fn eq(&self, other: &Self) -> bool {
-        self.options == other.options && self.hosts == other.hosts
+        std::ptr::eq(self, other) || self.options == other.options && self.hosts == other.hosts
     }
 }
 
@@ -75,6 +77,14 @@ impl Shared {
             }
         });
         let lane_ports: Vec<LanePorts> = lane_ports.collect();
+        let mut lanes_of_switch = vec![[Vec::new(), Vec::new()]; network.switches()];
+        for lane in 0..network.lanes().len() {
+            for (end, lanes) in network.ends(lane).into_iter().zip(0..) {
+                if let LaneEnd::Switch(switch) = end {
+                    lanes_of_switch[switch][lanes].push(lane);
+                }
+            }
+        }
         let octet_ps = octet_ps(network.cable_rate());
         let overhead = f64::from(PAYLOAD) * (1.0 / network.rates().payload_share - 1.0);
         let overhead = Nanos::from_secs_f64(overhead / 1e9).get();
@@ -92,6 +102,7 @@ impl Shared {
             network,
             options,
             lane_ports,
+            lanes_of_switch,
             overhead,
             octet_ps,
             full_octets,
@@ -126,7 +137,10 @@ impl Shared {
 
     /// What so many frames with all these data take on a cable.
     pub(super) fn span_of_frames(&self, frames: u64, data: Bytes) -> Nanos {
-        span(data.get() + frames * self.overhead, self.octet_ps)
+        let octets = u128::from(data.get()) + u128::from(frames) * u128::from(self.overhead);
+        // Saturates: what was busy for 584 years was always busy.
+        let ns = u64::try_from(octets * u128::from(self.octet_ps) / 1000).unwrap_or(u64::MAX);
+        Nanos::new(ns)
     }
 
     /// What a message takes from a host to another one on an idle network, over so many cables.

@@ -2,7 +2,7 @@
 
 use meikyo_sim::{Context, LpId};
 use meikyo_undo::{Cell, Log, fields};
-use meikyo_units::{Bytes, Nanos};
+use meikyo_units::{Bytes, Nanos, SimTime};
 
 use super::known::{PAYLOAD, Shared};
 use super::signal::{Frame, Signal};
@@ -64,9 +64,10 @@ impl Port {
         self.frames.get()
     }
 
-    /// How long it was busy with what it has sent.
-    pub(crate) fn busy(&self, shared: &Shared) -> Nanos {
-        shared.span_of_frames(self.frames(), self.carried())
+    /// How long it was busy up to `end`. What it was to send before `end` and sends beyond is not counted.
+    pub(crate) fn busy(&self, shared: &Shared, end: SimTime) -> Nanos {
+        let beyond = self.free_at().saturating_sub(end.as_nanos());
+        shared.span_of_frames(self.frames(), self.carried()).saturating_sub(Nanos::new(beyond))
     }
 
     /// What it has sent over time, if that was asked for.

@@ -86,30 +86,27 @@ fields!(Switch { outputs, inputs, agenda, coming, pressed, octets, octets_max, l
 
 impl Switch {
     pub(crate) fn new(shared: Arc<Shared>, place: usize) -> Self {
-        let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
-        let own = LaneEnd::Switch(place);
-        for lane in 0..shared.network.lanes().len() {
-            let [from, to] = shared.network.ends(lane);
-            if from == own {
-                outputs.push(Output {
-                    port: Port::new(number(lane), shared.lp(to), &shared),
-                    to_host: matches!(to, LaneEnd::Host(_)),
-                    through: Cell::default(),
-                    queue: Deque::default(),
-                    octets: Cell::default(),
-                });
+        let [sends, receives] = &shared.lanes_of_switch[place];
+        let output = |&lane: &usize| {
+            let [_, to] = shared.network.ends(lane);
+            Output {
+                port: Port::new(number(lane), shared.lp(to), &shared),
+                to_host: matches!(to, LaneEnd::Host(_)),
+                through: Cell::default(),
+                queue: Deque::default(),
+                octets: Cell::default(),
             }
-            if to == own {
-                inputs.push(Input {
-                    sender: shared.lp(from),
-                    port: u32::from(shared.lane_ports[lane].port),
-                    octets: Cell::default(),
-                    first: Cell::default(),
-                    stopped: Cell::default(),
-                    train: Train::default(),
-                });
-            }
-        }
+        };
+        let input = |&lane: &usize| Input {
+            sender: shared.lp(shared.network.ends(lane)[0]),
+            port: u32::from(shared.lane_ports[lane].port),
+            octets: Cell::default(),
+            first: Cell::default(),
+            stopped: Cell::default(),
+            train: Train::default(),
+        };
+        let outputs: Vec<Output> = sends.iter().map(output).collect();
+        let inputs = receives.iter().map(input).collect();
         let ways = if shared.options.tcp.is_none() { shared.ways.coming(place) } else { 0 };
         Self {
             agenda: Agenda::new(outputs.len(), shared.late(PAYLOAD)),
