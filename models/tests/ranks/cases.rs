@@ -35,7 +35,7 @@ const SCENARIOS: [(&str, &str); 9] = [
     ),
     (
         "ethernet",
-        "model = \"metadata\"\nnetwork = \"ethernet\"\nclients = 20\noperations = 20\nworkload = \"mix\"\n\
+        "model = \"metadata\"\nnetwork = \"ethernet\"\nclients = 8\noperations = 10\nworkload = \"mix\"\n\
          mix_list = 30\nclient_switches = 2\nport_buffer = \"16kB\"\npause = \"off\"\ntcp = \"linux\"\n\
          time_out = \"1ms\"\n",
     ),
