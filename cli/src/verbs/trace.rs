@@ -60,6 +60,9 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Answer, Failure> {
         let there = format!("there is a trace in `{}` already", args.out.display());
         return Err(Failure::new(there).hint("name another directory with --out"));
     }
+    if let Some(archive) = &args.from_otf2 {
+        otf2::look_for(archive)?;
+    }
     std::fs::create_dir_all(&args.out)
         .map_err(|error| Failure::new(format!("cannot make `{}`: {error}", args.out.display())))?;
     let directory = args.out.canonicalize()?;

@@ -120,7 +120,7 @@ fn seeds_hosts_of_ranks_and_traffic_of_others_are_part_of_a_prediction() {
         printed(path, &[&wanted[..], &["--background", wrong]].concat(), 2);
     }
     let refused = printed(path, &[&wanted[..], &["--background", "h1:h3:1Gbit/s"]].concat(), 2);
-    assert!(refused.contains("leaves nothing of from h1"), "{refused}");
+    assert!(refused.contains("leaves the program nothing of a cable: from h1"), "{refused}");
 
     let loads = with(&["--method", "static"]);
     let of = |key: &str| loads["rows"][0][key].as_f64().unwrap();

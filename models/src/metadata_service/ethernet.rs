@@ -26,8 +26,9 @@ use crate::rpc::Body;
 
 /// Hosts and trunk cables of a switch at most.
 pub(crate) const PORTS_MAX: u64 = 60_000;
-/// Pairs of a client and a server at most, each with some 250 octets in every run, and with TCP, with which they have some 1,000.
+/// Pairs of a client and a server at most: each takes some 250 octets of memory.
 pub(crate) const PAIRS_MAX: u64 = 4_000_000;
+/// The same with TCP, with which a pair takes some 1,000.
 pub(crate) const PAIRS_OF_TCP_MAX: u64 = 1_000_000;
 /// Cables between a client and a server.
 const CABLES: u64 = 3;

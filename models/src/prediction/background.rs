@@ -42,7 +42,7 @@ pub enum WrongBackground {
         host: String,
     },
     /// Nothing is left for the program.
-    #[error("background traffic leaves nothing of {lane}")]
+    #[error("background traffic leaves the program nothing of a cable: {lane}")]
     Full {
         /// The lane in words.
         lane: String,

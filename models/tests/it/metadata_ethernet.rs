@@ -4,13 +4,14 @@ use std::num::NonZeroU16;
 
 use meikyo_models::Report;
 use meikyo_models::metadata_service::{Ethernet, Metadata, Mix, RootList, Workload};
+use meikyo_models::prediction::Messaging;
 use meikyo_models::prediction::packet::{Control, PacketOptions, Stack, Tcp};
-use meikyo_models::prediction::{LookAgain, Messaging};
 use meikyo_models::storage::Medium;
 use meikyo_sim::{Options, Scheduler, Unobserved};
 use meikyo_units::{BitsPerSecond, Bytes, Nanos, SimTime};
 
 use crate::metadata::figure;
+use crate::packet::PAUSED;
 
 /// What a frame with 512 octets takes at 1 Gbit/s, with 90 of headers, preamble and gap.
 const FRAME_NS: u64 = (512 + 90) * 8;
@@ -22,21 +23,12 @@ const STORE_NS: u64 = 500_000;
 
 pub(crate) fn on_ethernet(servers: u16, clients: u32, operations: u32) -> Metadata {
     let one = NonZeroU16::new(1).expect("1 is not 0");
+    let messaging = Messaging { latency: Nanos::new(LATENCY_NS), ..PAUSED.messaging };
     let packet = PacketOptions {
-        messaging: Messaging {
-            latency: Nanos::new(LATENCY_NS),
-            eager_max: Bytes::new(u64::MAX),
-            look_again: LookAgain::AT_ONCE,
-        },
+        messaging,
         hop_delay: Nanos::new(HOP_NS),
-        pause: true,
         port_buffer: Bytes::new(262_144),
-        memory: None,
-        time_out: Nanos::from_millis(200),
-        spoiled_ppm: 0,
-        tcp: None,
-        shaped: false,
-        courses: false,
+        ..PAUSED
     };
     let ethernet = Ethernet {
         cable_rate: BitsPerSecond::GIGABIT,

@@ -78,7 +78,10 @@ fn background_traffic_that_cannot_be_is_refused() {
     };
     assert!(refused(stream("h0", "nobody", 0.1)).contains("`nobody`"));
     assert!(refused(stream("h0", "h0", 0.1)).contains("itself"));
-    assert!(refused(stream("h0", "h2", 1.01)).contains("leaves nothing of from h0"));
+    assert!(
+        refused(stream("h0", "h2", 1.01))
+            .contains("leaves the program nothing of a cable: from h0")
+    );
 }
 
 #[test]

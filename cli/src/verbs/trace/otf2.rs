@@ -14,16 +14,22 @@ use meikyo_mpi::compiler;
 
 const READER: [(&str, &str); 1] = [("reader.c", include_str!("otf2/reader.c"))];
 
+/// Says if there is no such archive, before anything is made of it.
+pub(super) fn look_for(archive: &Path) -> Result<(), Failure> {
+    let found = File::open(archive).and_then(|file| file.metadata());
+    let wrong = match found {
+        Ok(metadata) if metadata.is_file() => return Ok(()),
+        Ok(_) => format!("`{}` is no file", archive.display()),
+        Err(error) => format!("cannot read `{}`: {error}", archive.display()),
+    };
+    Err(Failure::new(wrong).hint("name the file of the archive that ends in `.otf2`"))
+}
+
 /// Writes a file for each rank of the archive into a directory; gives these, and what has to be said about them.
 pub(super) fn import(
     archive: &Path,
     directory: &Path,
 ) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
-    let cannot = |error| Failure::new(format!("cannot read `{}`: {error}", archive.display()));
-    if !File::open(archive).and_then(|file| file.metadata()).map_err(cannot)?.is_file() {
-        let not_one = format!("`{}` is no file", archive.display());
-        return Err(Failure::new(not_one).hint("name the file of the archive that ends in `.otf2`"));
-    }
     let built = tempfile::tempdir_in(directory)?;
     let reader = compiler::program(Path::new("cc"), &READER, built.path(), "reader", &["-lotf2"]);
     let reader = reader.map_err(|error| {
@@ -89,37 +95,29 @@ fn notes(notes: &Notes) -> Vec<String> {
             untold.join(", ")
         ));
     }
-    if *assumed > 0 {
-        notes.push(format!(
-            "the archive does not say what {assumed} receives received: in order, what was sent to their rank and \
-             received by nobody is assumed, and that each ended with the next call that waits"
-        ));
-    }
-    if *unfinished > 0 {
-        notes.push(format!(
-            "the archive does not say how {unfinished} requests ended, and they are left out"
-        ));
-    }
-    if *one_sided > 0 {
-        notes.push(format!(
-            "the archive has only the sender or only the receiver of {one_sided} messages, and they are left out"
-        ));
-    }
-    if *switched_off > 0 {
-        notes.push(format!(
-            "recording was switched off {switched_off} times in all ranks: what they did then is left out"
-        ));
-    }
-    if *between_groups > 0 {
-        notes.push(format!(
-            "{between_groups} messages or operations between two groups are left out"
-        ));
-    }
-    if *apportioned > 0 {
-        notes.push(format!(
-            "{apportioned} calls of MPI_Alltoallv, MPI_Alltoallw or MPI_Reduce_scatter: the archive has sums only, and \
-             what goes between two ranks is taken to be in proportion to them"
-        ));
-    }
+    let counted = [
+        (
+            assumed,
+            "receives of which the archive does not say what they received: in order, what was sent to their rank and \
+             received by nobody is assumed, and that each ended with the next call that waits",
+        ),
+        (unfinished, "requests are left out, of which the archive does not say how they ended"),
+        (
+            one_sided,
+            "messages are left out, of which the archive has only the sender or the receiver",
+        ),
+        (
+            switched_off,
+            "times in all ranks recording was switched off: what they did then is left out",
+        ),
+        (between_groups, "messages or operations between two groups are left out"),
+        (
+            apportioned,
+            "calls of MPI_Alltoallv, MPI_Alltoallw or MPI_Reduce_scatter: the archive has sums only, and what goes \
+             between two ranks is taken to be in proportion to them",
+        ),
+    ];
+    let told = counted.into_iter().filter(|(count, _)| **count > 0);
+    notes.extend(told.map(|(count, what)| format!("{count} {what}")));
     notes
 }
